@@ -1,0 +1,1 @@
+"""The gin files that are shipped: models, layouts, problems and runs."""

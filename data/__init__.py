@@ -1,0 +1,1 @@
+"""Readers, vocabularies and packing: from text to batches of ids."""

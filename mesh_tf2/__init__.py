@@ -1,0 +1,1 @@
+"""Mesh-TensorFlow: named dimensions and layouts, on TensorFlow 2."""

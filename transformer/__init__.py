@@ -1,0 +1,1 @@
+"""The Transformer on a mesh: models, layers, schedules and run modes."""
