@@ -32,6 +32,7 @@ def packages() -> list[str]:
 
 
 def long_description() -> str:
+  """The README, or nothing where it was not packed."""
   readme = ROOT / "README.md"
   return readme.read_text(encoding="utf-8") if readme.exists() else ""
 
