@@ -1,1 +1,176 @@
-"""Mesh-TensorFlow: named dimensions and layouts, on TensorFlow 2."""
+"""Mesh-TensorFlow: named dimensions and layouts, on TensorFlow 2.
+
+    import mesh_tf2 as mtf
+
+Every public name is exported here by hand. See ARCHITECTURE.md for the rooms
+behind them.
+"""
+
+try:
+  import tensorflow as _tf  # noqa: F401
+except ImportError as _e:
+  raise ImportError(
+    "mesh_tf2 needs TensorFlow, whose wheel differs by machine. Install one of "
+    "mesh_tf2[cpu], mesh_tf2[gpu] or mesh_tf2[tpu], for example with "
+    "pip install 'mesh_tf2[cpu]'"
+  ) from _e
+
+# isort: off
+# Floor 1: names, shapes, layouts, the graph.
+from .core.errors import (
+  LayoutError as LayoutError,
+  LayoutWarning as LayoutWarning,
+  ShapeError as ShapeError,
+  VariableError as VariableError,
+)
+from .core.graph import (
+  Graph as Graph,
+  Mesh as Mesh,
+  Operation as Operation,
+  Tensor as Tensor,
+)
+from .core.layout import (
+  LayoutRules as LayoutRules,
+  TensorLayout as TensorLayout,
+  convert_to_layout_rules as convert_to_layout_rules,
+  pnum_to_group as pnum_to_group,
+  pnum_to_processor_coordinates as pnum_to_processor_coordinates,
+  processor_coordinates_to_pnum as processor_coordinates_to_pnum,
+  processor_groups as processor_groups,
+  tensor_dim_to_mesh_dim_size as tensor_dim_to_mesh_dim_size,
+  tensor_dim_to_size_per_split as tensor_dim_to_size_per_split,
+)
+from .core.shape import (
+  Dimension as Dimension,
+  Shape as Shape,
+  anonymous_shape as anonymous_shape,
+  combined_dimension as combined_dimension,
+  convert_to_dimension as convert_to_dimension,
+  convert_to_shape as convert_to_shape,
+  is_subsequence as is_subsequence,
+  list_product as list_product,
+  verify_no_new_dims as verify_no_new_dims,
+)
+
+# Floor 2: meshes and lowering.
+from .spmd import placement as placement_mesh_impl  # noqa: F401
+from .spmd import virtual as virtual_mesh_impl
+from .spmd.lowering import Lowering as Lowering
+from .spmd.mesh import MeshImpl as MeshImpl
+
+# Floor 3: operations.
+from .ops import initializers as initializers
+from .ops import operators as _operators  # noqa: F401  binds + - * / ...
+from .ops.binary import (
+  add as add,
+  add_n as add_n,
+  binary_arguments_to_tensors as binary_arguments_to_tensors,
+  binary_op_with_broadcasting as binary_op_with_broadcasting,
+  divide as divide,
+  equal as equal,
+  floordiv as floordiv,
+  greater as greater,
+  greater_equal as greater_equal,
+  less as less,
+  less_equal as less_equal,
+  logical_and as logical_and,
+  logical_or as logical_or,
+  maximum as maximum,
+  minimum as minimum,
+  mod as mod,
+  multiply as multiply,
+  not_equal as not_equal,
+  sub as sub,
+  where as where,
+)
+from .ops.effects import (
+  barrier as barrier,
+  depend as depend,
+  print_tensors as Print,  # noqa: N812
+  scalar_summary as scalar_summary,
+  stop_gradient as stop_gradient,
+)
+from .ops.elementwise import cast as cast
+from .ops.linear.einsum import (
+  einsum as einsum,
+  matmul as matmul,
+  transpose as transpose,
+)
+from .ops.linear.reshape import (
+  anonymize as anonymize,
+  rename_dimension as rename_dimension,
+  replace_dimensions as replace_dimensions,
+  reshape as reshape,
+)
+from .ops.linear.sum_broadcast import (
+  broadcast as broadcast,
+  reduce_sum as reduce_sum,
+)
+from .ops.random import (
+  dropout as dropout,
+  random_normal as random_normal,
+  random_uniform as random_uniform,
+)
+from .ops.slicewise import cwise as cwise, slicewise as slicewise
+from .ops.source import (
+  constant as constant,
+  import_fully_replicated as import_fully_replicated,
+  import_laid_out_tensor as import_laid_out_tensor,
+  import_tf_tensor as import_tf_tensor,
+  mtf_range as mtf_range,
+  mtf_range as range,  # noqa: A004
+  one_hot as one_hot,
+  ones as ones,
+  ones_like as ones_like,
+  zeros as zeros,
+  zeros_like as zeros_like,
+)
+from .ops.unary import (
+  cos as cos,
+  elu as elu,
+  exp as exp,
+  gelu as gelu,
+  identity as identity,
+  leaky_relu as leaky_relu,
+  log as log,
+  logical_not as logical_not,
+  mtf_abs as abs,  # noqa: A004
+  mtf_abs as mtf_abs,
+  mtf_pow as mtf_pow,
+  mtf_pow as pow,  # noqa: A004
+  negative as negative,
+  reciprocal as reciprocal,
+  relu as relu,
+  rsqrt as rsqrt,
+  selu as selu,
+  sigmoid as sigmoid,
+  sign as sign,
+  sin as sin,
+  softplus as softplus,
+  sqrt as sqrt,
+  square as square,
+  squared_relu as squared_relu,
+  swish as swish,
+  tanh as tanh,
+  to_bfloat16 as to_bfloat16,
+  to_float as to_float,
+  to_int32 as to_int32,
+)
+from .ops.variables import (
+  Variable as Variable,
+  VariableDType as VariableDType,
+  assign as assign,
+  assign_add as assign_add,
+  assign_add_slice as assign_add_slice,
+  assign_slice as assign_slice,
+  assign_sub as assign_sub,
+  assign_sub_slice as assign_sub_slice,
+  get_variable as get_variable,
+  read_variable as read_variable,
+)
+
+# Floor 4: gradients.
+from .autodiff.gradients import gradients as gradients
+
+# Floor 7: programs.
+from .program import Program as Program, ProgramFunction as ProgramFunction

@@ -1,0 +1,1 @@
+"""Gradients, from the rules that stand with each operation."""

@@ -1,0 +1,1 @@
+"""The words of the language: names, shapes, layouts, the graph, its errors."""

@@ -1,0 +1,218 @@
+"""Functions of two tensors, element by element, broadcasting by name.
+
+One operand may be a number. Comparison functions return bool.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from ..core.graph import Apply, Aval, Primitive, Tensor, apply
+from ..core.shape import Shape, ShapeLike, union
+from ..spmd import slices as on_slice
+from ..spmd.mesh import MeshImpl, Slices
+from .elementwise import (
+  Binary,
+  add,
+  binary,
+  binary_arguments_to_tensors,
+  broadcast_shape,
+  cast,
+  equal,
+  greater,
+  multiply,
+)
+from .linear.sum_broadcast import broadcast, keep_sum
+from .source import zeros_like
+
+__all__ = ["add", "equal", "greater", "multiply"]
+
+
+def less(x1: Any, x2: Any, output_shape: ShapeLike | None = None) -> Tensor:
+  """Whether x1 < x2."""
+  return binary("less", x1, x2, output_shape)
+
+
+def less_equal(
+  x1: Any, x2: Any, output_shape: ShapeLike | None = None
+) -> Tensor:
+  """Whether x1 <= x2."""
+  return binary("less_equal", x1, x2, output_shape)
+
+
+def greater_equal(
+  x1: Any, x2: Any, output_shape: ShapeLike | None = None
+) -> Tensor:
+  """Whether x1 >= x2."""
+  return binary("greater_equal", x1, x2, output_shape)
+
+
+def not_equal(
+  x1: Any, x2: Any, output_shape: ShapeLike | None = None
+) -> Tensor:
+  """Whether x1 != x2."""
+  return binary("not_equal", x1, x2, output_shape)
+
+
+def logical_and(
+  x1: Any, x2: Any, output_shape: ShapeLike | None = None
+) -> Tensor:
+  """Whether both are True."""
+  return binary("logical_and", x1, x2, output_shape)
+
+
+def logical_or(
+  x1: Any, x2: Any, output_shape: ShapeLike | None = None
+) -> Tensor:
+  """Whether one of them is True."""
+  return binary("logical_or", x1, x2, output_shape)
+
+
+def floordiv(x1: Any, x2: Any, output_shape: ShapeLike | None = None) -> Tensor:
+  """The quotient rounded down. It has no gradient."""
+  return binary("floordiv", x1, x2, output_shape)
+
+
+def mod(x1: Any, x2: Any, output_shape: ShapeLike | None = None) -> Tensor:
+  """The remainder, with the sign of x2. It has no gradient."""
+  return binary("mod", x1, x2, output_shape)
+
+
+def minimum(
+  x1: Any,
+  x2: Any,
+  output_shape: ShapeLike | None = None,
+  name: str | None = None,
+) -> Tensor:
+  """The smaller one; where they are equal, both get half of the gradient."""
+  return binary("minimum", x1, x2, output_shape)
+
+
+def maximum(
+  x1: Any,
+  x2: Any,
+  output_shape: ShapeLike | None = None,
+  name: str | None = None,
+) -> Tensor:
+  """The larger one; where they are equal, both get half of the gradient."""
+  return binary("maximum", x1, x2, output_shape)
+
+
+def add_n(xs: Sequence[Tensor]) -> Any:
+  """The sum of all tensors; 0 for none."""
+  return functools.reduce(add, xs) if xs else 0
+
+
+def sub(
+  x1: Any,
+  x2: Any,
+  output_shape: ShapeLike | None = None,
+  name: str | None = None,
+) -> Tensor:
+  """x1 - x2."""
+  if not isinstance(x2, Tensor):
+    return add(x1, -x2, output_shape, name)
+  return binary("subtract", x1, x2, output_shape)
+
+
+def divide(
+  x1: Any,
+  x2: Any,
+  output_shape: ShapeLike | None = None,
+  name: str | None = None,
+) -> Tensor:
+  """x1 / x2; integers are divided as float32."""
+  if isinstance(x1, Tensor) and not x1.dtype.is_floating:
+    x1 = cast(x1, tf.float32)
+  if isinstance(x2, Tensor) and not x2.dtype.is_floating:
+    x2 = cast(x2, tf.float32)
+  if isinstance(x2, (int, float)) and isinstance(x1, Tensor):
+    return multiply(x1, 1.0 / x2, output_shape, name)
+  return binary("divide", x1, x2, output_shape)
+
+
+def binary_op_with_broadcasting(
+  tf_fn: Callable[[tf.Tensor, tf.Tensor], tf.Tensor],
+  x1: Any,
+  x2: Any,
+  output_shape: ShapeLike | None = None,
+  output_dtype: Any = None,
+) -> Tensor:
+  """Any TensorFlow function of two tensors that broadcasts; no gradient."""
+  x1, x2 = binary_arguments_to_tensors(x1, x2)
+  wanted = broadcast_shape(x1.shape, x2.shape, output_shape)
+  reached = wanted.keep(union(x1.shape, x2.shape))
+  dtype = None if output_dtype is None else tf.as_dtype(output_dtype)
+  none = [None, None]
+  row = Binary("binary", tf_fn, lambda *_: none, reached, dtype)
+  return broadcast(apply(row, x1, x2), wanted)
+
+
+@dataclasses.dataclass(frozen=True)
+class Where(Primitive):
+  """Selects element by element; what is not selected leaves no trace."""
+
+  output_shape: Shape
+
+  def infer(self, condition: Aval, a: Aval, b: Aval) -> Aval:
+    if condition.dtype != tf.bool:
+      raise ValueError(
+        f"where needs a bool condition, got {condition.dtype.name}"
+      )
+    if a.dtype != b.dtype:
+      raise ValueError(
+        f"where needs values of one dtype, got {a.dtype.name} and "
+        f"{b.dtype.name}"
+      )
+    return Aval(self.output_shape, a.dtype)
+
+  def gradient(self, op: Apply, dy: Tensor) -> list[Tensor | None]:
+    condition, a, b = op.inputs
+    nothing = zeros_like(dy)
+    return [
+      None,
+      keep_sum(where(condition, dy, nothing, dy.shape), a.shape),
+      keep_sum(where(condition, nothing, dy, dy.shape), b.shape),
+    ]
+
+  def lower(self, mesh: MeshImpl, op: Apply, *xs: Slices) -> Slices:
+    shapes = [x.shape for x in op.inputs]
+
+    def select(*xs: tf.Tensor) -> tf.Tensor:
+      pairs = zip(xs, shapes, strict=True)
+      return tf.where(
+        *(on_slice.align(x, s, self.output_shape) for x, s in pairs)
+      )
+
+    return mesh.map_trailing(select, *xs)
+
+
+def where(
+  condition: Tensor,
+  if_true: Any,
+  if_false: Any,
+  output_shape: ShapeLike | None = None,
+) -> Tensor:
+  """`if_true` where the condition holds, `if_false` elsewhere.
+
+  Args:
+    condition: bool. Any other dtype counts as true where it is not zero.
+    if_true: a tensor or a number.
+    if_false: a tensor or a number. One of the two is a tensor.
+    output_shape: all dimensions of the result, in order.
+  """
+  if condition.dtype != tf.bool:
+    condition = not_equal(condition, 0)
+  if_true, if_false = binary_arguments_to_tensors(if_true, if_false)
+  values = broadcast_shape(if_true.shape, if_false.shape, None)
+  wanted = broadcast_shape(values, condition.shape, output_shape)
+  shapes = (condition.shape, if_true.shape, if_false.shape)
+  reached = wanted.keep(union(*shapes))
+  return broadcast(
+    apply(Where(reached), condition, if_true, if_false), wanted
+  )

@@ -1,0 +1,308 @@
+"""Elementwise operations: one row each.
+
+A row names the TensorFlow function to run on a slice, and the gradient. A slice
+of the output needs the same slice of each input, so no row ever communicates.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import tensorflow as tf
+
+from ..core.errors import ShapeError
+from ..core.graph import Apply, Aval, Primitive, Tensor, apply
+from ..core.shape import Shape, ShapeLike, is_subsequence, to_shape, union
+from ..spmd import slices as on_slice
+from ..spmd.mesh import MeshImpl, PendingSum, Slices
+from .linear.sum_broadcast import broadcast, keep_sum
+from .slicewise import gradient_by_tape
+from .source import import_tf_tensor
+
+
+@dataclasses.dataclass(frozen=True)
+class Unary(Primitive):
+  """Applies `fn` to each element."""
+
+  label: str
+  fn: Callable[[tf.Tensor], tf.Tensor] = dataclasses.field(repr=False)
+  dfn: Callable[..., Any] | None = dataclasses.field(repr=False)
+  output_dtype: tf.DType | None = None
+
+  @property
+  def name(self) -> str:
+    return self.label
+
+  def infer(self, x: Aval) -> Aval:
+    return Aval(x.shape, self.output_dtype or x.dtype)
+
+  def gradient(self, op: Apply, dy: Tensor) -> Any:
+    if self.dfn is None:
+      return gradient_by_tape(self.fn, op, [dy])
+    return [self.dfn(op.inputs[0], op.outputs[0], dy)]
+
+  def lower(self, mesh: MeshImpl, op: Apply, x: Slices) -> Slices:
+    return mesh.map_trailing(self.fn, x)
+
+
+def _none(x: Tensor, y: Tensor, dy: Tensor) -> None:
+  return None
+
+
+# fmt: off
+#                   name           on a slice       gradient; None: by tape
+EXP         = Unary("exp",         tf.exp,          lambda x, y, dy: dy * y)
+LOG         = Unary("log",         tf.math.log,     lambda x, y, dy: dy / x)
+SQRT        = Unary("sqrt",        tf.sqrt,         lambda x, y, dy: dy * 0.5 / y)
+RSQRT       = Unary("rsqrt",       tf.math.rsqrt,   lambda x, y, dy: dy * -0.5 * y * y * y)
+SQUARE      = Unary("square",      tf.square,       lambda x, y, dy: dy * x * 2.0)
+RECIPROCAL  = Unary("reciprocal",  tf.math.reciprocal, lambda x, y, dy: -(dy * y * y))
+NEGATIVE    = Unary("negative",    tf.negative,     lambda x, y, dy: -dy)
+IDENTITY    = Unary("identity",    tf.identity,     lambda x, y, dy: dy)
+SIN         = Unary("sin",         tf.sin,          lambda x, y, dy: dy * apply(COS, x))
+COS         = Unary("cos",         tf.cos,          lambda x, y, dy: -(dy * apply(SIN, x)))
+SIGMOID     = Unary("sigmoid",     tf.sigmoid,      lambda x, y, dy: dy * y * (1.0 - y))
+TANH        = Unary("tanh",        tf.tanh,         lambda x, y, dy: dy * (1.0 - y * y))
+RELU        = Unary("relu",        tf.nn.relu,      lambda x, y, dy: dy * cast(greater(x, 0), dy.dtype))
+ABS         = Unary("abs",         tf.abs,          lambda x, y, dy: dy * apply(SIGN, x))
+SIGN        = Unary("sign",        tf.sign,         _none)
+SOFTPLUS    = Unary("softplus",    tf.nn.softplus,  lambda x, y, dy: dy * apply(SIGMOID, x))
+SWISH       = Unary("swish",       tf.nn.silu,      None)
+ELU         = Unary("elu",         tf.nn.elu,       None)
+SELU        = Unary("selu",        tf.nn.selu,      None)
+GELU        = Unary("gelu",        lambda x: tf.nn.gelu(x, approximate=True), None)
+LOGICAL_NOT = Unary("logical_not", tf.logical_not,  _none, tf.bool)
+# fmt: on
+
+
+@dataclasses.dataclass(frozen=True)
+class Cast(Primitive):
+  """Another dtype."""
+
+  dtype: tf.DType
+
+  def infer(self, x: Aval) -> Aval:
+    return Aval(x.shape, self.dtype)
+
+  def gradient(self, op: Apply, dy: Tensor) -> list[Tensor | None]:
+    x = op.inputs[0]
+    return [cast(dy, x.dtype) if x.dtype.is_floating else None]
+
+  def lower(self, mesh: MeshImpl, op: Apply, x: Slices) -> Slices:
+    return mesh.map_trailing(lambda x: tf.cast(x, self.dtype), x)
+
+
+@dataclasses.dataclass(frozen=True)
+class Scalar(Primitive):
+  """An element and a number that is not part of the graph."""
+
+  label: str
+  fn: Callable[[tf.Tensor, Any], tf.Tensor] = dataclasses.field(repr=False)
+  number: Any
+
+  @property
+  def name(self) -> str:
+    return f"scalar_{self.label}"
+
+  def infer(self, x: Aval) -> Aval:
+    return x
+
+  def gradient(self, op: Apply, dy: Tensor) -> list[Tensor | None]:
+    return [multiply(dy, self.number) if self.label == "multiply" else dy]
+
+  def lower(self, mesh: MeshImpl, op: Apply, x: Slices) -> Slices:
+    number = tf.cast(self.number, op.inputs[0].dtype)
+    return mesh.map_trailing(lambda x: self.fn(x, number), x)
+
+
+@dataclasses.dataclass(frozen=True)
+class Binary(Primitive):
+  """Applies `fn` to the elements of two tensors, broadcasting by name."""
+
+  label: str
+  fn: Callable[..., tf.Tensor] = dataclasses.field(repr=False)
+  dfn: Callable[..., Any] = dataclasses.field(repr=False)
+  output_shape: Shape
+  output_dtype: tf.DType | None = None
+
+  @property
+  def name(self) -> str:
+    return self.label
+
+  @property
+  def keeps_pending(self) -> bool:  # type: ignore[override]
+    return self.label == "add"
+
+  def infer(self, a: Aval, b: Aval) -> Aval:
+    if a.dtype != b.dtype:
+      raise ValueError(
+        f"{self.label} needs operands of one dtype, got {a.dtype.name} and "
+        f"{b.dtype.name}; cast one of them"
+      )
+    if set(self.output_shape) != set(a.shape) | set(b.shape):
+      raise ShapeError(
+        f"{self.label} of [{a.shape}] and [{b.shape}] cannot have shape "
+        f"[{self.output_shape}]"
+      )
+    return Aval(self.output_shape, self.output_dtype or a.dtype)
+
+  def gradient(self, op: Apply, dy: Tensor) -> list[Tensor | None]:
+    dxs = self.dfn(*op.inputs, op.outputs[0], dy)
+    pairs = zip(dxs, op.inputs, strict=True)
+    return [None if dx is None else keep_sum(dx, x.shape) for dx, x in pairs]
+
+  def lower(self, mesh: MeshImpl, op: Apply, *xs: Slices) -> Slices:
+    if not any(isinstance(x, PendingSum) for x in xs):
+      return self._on_slices(mesh, op, *xs)
+    if _same_pending(xs):
+      a, b = xs
+      return PendingSum(
+        a.mesh_axes,
+        lambda: self._on_slices(mesh, op, a.partial(), b.partial()),
+        lambda: mesh.allreduce(
+          self._on_slices(mesh, op, a.partial(), b.partial()), a.mesh_axes
+        ),
+      )
+    totals = [x.total() if isinstance(x, PendingSum) else x for x in xs]
+    return self._on_slices(mesh, op, *totals)
+
+  def _on_slices(self, mesh: MeshImpl, op: Apply, *xs: Slices) -> Slices:
+    shapes = [x.shape for x in op.inputs]
+
+    def on_slices(*xs: tf.Tensor) -> tf.Tensor:
+      pairs = zip(xs, shapes, strict=True)
+      return self.fn(*(on_slice.align(x, s, self.output_shape) for x, s in pairs))
+
+    return mesh.map_trailing(on_slices, *xs)
+
+
+def _same_pending(xs: Any) -> bool:
+  return all(isinstance(x, PendingSum) for x in xs) and (
+    xs[0].mesh_axes == xs[1].mesh_axes
+  )
+
+
+def _no_gradient(a: Tensor, b: Tensor, y: Tensor, dy: Tensor) -> list[None]:
+  return [None, None]
+
+
+def _to_winners(a: Tensor, b: Tensor, y: Tensor, dy: Tensor) -> list[Tensor]:
+  """To the operand that was chosen; a tie shares the gradient equally."""
+  a_wins, b_wins = (cast(equal(x, y), dy.dtype) for x in (a, b))
+  share = dy / (a_wins + b_wins)
+  return [share * a_wins, share * b_wins]
+
+
+# fmt: off
+#                  on a slice        gradients of the operands               dtype
+BINARY: dict[str, tuple[Any, Any, Any]] = {
+  "add":           (tf.add,           lambda a, b, y, dy: [dy, dy],           None),
+  "multiply":      (tf.multiply,      lambda a, b, y, dy: [dy * b, dy * a],   None),
+  "divide":        (tf.divide,        lambda a, b, y, dy: [dy / b, -(dy * y / b)], None),
+  "subtract":      (tf.subtract,      lambda a, b, y, dy: [dy, -dy],          None),
+  "minimum":       (tf.minimum,       _to_winners,                            None),
+  "maximum":       (tf.maximum,       _to_winners,                            None),
+  "floordiv":      (tf.math.floordiv, _no_gradient,                           None),
+  "mod":           (tf.math.floormod, _no_gradient,                           None),
+  "less":          (tf.less,          _no_gradient,                           tf.bool),
+  "greater":       (tf.greater,       _no_gradient,                           tf.bool),
+  "less_equal":    (tf.less_equal,    _no_gradient,                           tf.bool),
+  "greater_equal": (tf.greater_equal, _no_gradient,                           tf.bool),
+  "equal":         (tf.equal,         _no_gradient,                           tf.bool),
+  "not_equal":     (tf.not_equal,     _no_gradient,                           tf.bool),
+  "logical_and":   (tf.logical_and,   _no_gradient,                           tf.bool),
+  "logical_or":    (tf.logical_or,    _no_gradient,                           tf.bool),
+}
+# fmt: on
+
+
+def cast(x: Tensor, dtype: Any, name: str | None = None) -> Tensor:
+  """`x` in another dtype; `x` itself if it has that dtype."""
+  dtype = tf.as_dtype(dtype)
+  return x if x.dtype == dtype else apply(Cast(dtype), x, name=name)
+
+
+def binary_arguments_to_tensors(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
+  """Turns a number into a scalar tensor of the other operand's dtype.
+
+  Raises:
+    ValueError: neither is a tensor.
+  """
+  if isinstance(x1, Tensor) and isinstance(x2, Tensor):
+    return x1, x2
+  if isinstance(x1, Tensor):
+    number = tf.cast(x2, x1.dtype)
+    return x1, import_tf_tensor(x1.mesh, number)
+  if isinstance(x2, Tensor):
+    number = tf.cast(x1, x2.dtype)
+    return import_tf_tensor(x2.mesh, number), x2
+  raise ValueError(f"neither {x1!r} nor {x2!r} is a mesh tensor")
+
+
+def broadcast_shape(
+  a: Shape, b: Shape, output_shape: ShapeLike | None
+) -> Shape:
+  """The dimensions of both, in the order that fits the longer shape."""
+  if output_shape is not None:
+    return to_shape(output_shape)
+  if is_subsequence(a.dims, b.dims):
+    return b
+  return a if is_subsequence(b.dims, a.dims) else union(a, b)
+
+
+def binary(
+  label: str, x1: Any, x2: Any, output_shape: ShapeLike | None = None
+) -> Tensor:
+  """The row `label` of `BINARY` applied to two operands.
+
+  Args:
+    label: the row.
+    x1: a tensor, or a number.
+    x2: a tensor, or a number. One of the two is a tensor.
+    output_shape: all dimensions of the result, in order. A dimension that
+      neither operand has is broadcast.
+
+  Raises:
+    ValueError: the dtypes differ.
+  """
+  x1, x2 = binary_arguments_to_tensors(x1, x2)
+  wanted = broadcast_shape(x1.shape, x2.shape, output_shape)
+  reached = wanted.keep(union(x1.shape, x2.shape))
+  fn, dfn, dtype = BINARY[label]
+  return broadcast(apply(Binary(label, fn, dfn, reached, dtype), x1, x2), wanted)
+
+
+def add(
+  x1: Any, x2: Any, output_shape: ShapeLike | None = None, name: str | None = None
+) -> Tensor:
+  """Sum, broadcasting by name; one operand may be a number."""
+  if not isinstance(x2, Tensor) and isinstance(x1, Tensor):
+    return apply(Scalar("add", tf.add, x2), x1, name=name)
+  if not isinstance(x1, Tensor):
+    return add(x2, x1, output_shape, name)
+  return binary("add", x1, x2, output_shape)
+
+
+def multiply(
+  x1: Any, x2: Any, output_shape: ShapeLike | None = None, name: str | None = None
+) -> Tensor:
+  """Product, broadcasting by name; one operand may be a number."""
+  if not isinstance(x2, Tensor) and isinstance(x1, Tensor):
+    return apply(Scalar("multiply", tf.multiply, x2), x1, name=name)
+  if not isinstance(x1, Tensor):
+    return multiply(x2, x1, output_shape, name)
+  return binary("multiply", x1, x2, output_shape)
+
+
+def greater(
+  x1: Any, x2: Any, output_shape: ShapeLike | None = None
+) -> Tensor:
+  """Whether x1 > x2: bool."""
+  return binary("greater", x1, x2, output_shape)
+
+
+def equal(x1: Any, x2: Any, output_shape: ShapeLike | None = None) -> Tensor:
+  """Whether x1 == x2: bool."""
+  return binary("equal", x1, x2, output_shape)

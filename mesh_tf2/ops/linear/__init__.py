@@ -1,0 +1,1 @@
+"""Linear operations; the gradient of each is made of others of them."""

@@ -1,0 +1,162 @@
+"""Einsum: multiply where names agree, sum away the names that are not kept.
+
+Summing over a dimension that is split over a mesh axis leaves one allreduce
+over that axis pending.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import operator
+import string
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import tensorflow as tf
+
+from ...core.errors import ShapeError
+from ...core.graph import Apply, Aval, Primitive, Tensor, apply
+from ...core.shape import Dimension, Shape, ShapeLike, to_shape, union
+from ...spmd import slices as on_slice
+from ...spmd.mesh import MeshImpl, Slices
+from .sum_broadcast import broadcast
+
+
+@dataclasses.dataclass(frozen=True)
+class Einsum(Primitive):
+  """Multiplies the inputs and keeps the dimensions of `output_shape`."""
+
+  output_shape: Shape
+  counter = "einsum_op"
+  flops_per_point = 2
+
+  def infer(self, *xs: Aval) -> Aval:
+    if unknown := self.output_shape.drop(union(*(x.shape for x in xs))):
+      raise ShapeError(f"einsum cannot make [{unknown}]: no input has it")
+    if len({x.dtype for x in xs}) > 1:
+      raise ValueError(
+        f"einsum needs inputs of one dtype, got {[x.dtype.name for x in xs]}; "
+        "cast them first"
+      )
+    return Aval(self.output_shape, xs[0].dtype)
+
+  def gradient(self, op: Apply, dy: Tensor) -> list[Tensor | None]:
+    def dx(i: int, x: Tensor) -> Tensor:
+      factors = [dy, *op.inputs[:i], *op.inputs[i + 1 :]]
+      return einsum(factors, x.shape)
+
+    return [dx(i, x) for i, x in enumerate(op.inputs)]
+
+  def lower(self, mesh: MeshImpl, op: Apply, *xs: Slices) -> Slices:
+    shapes = [x.shape for x in op.inputs]
+    points = union(*shapes)
+    mesh_axes = mesh.axes(points.drop(self.output_shape))
+    dense = any(len(s) == len(points) for s in [*shapes, self.output_shape])
+    if dense or not op.inputs[0].dtype.is_floating:
+      multiply = functools.partial(self._multiply, shapes, points)
+      return mesh.map_trailing_sum(multiply, xs, mesh_axes)
+    letters = dict(zip(points, string.ascii_lowercase, strict=False))
+
+    def spell(shape: Shape) -> str:
+      return "".join(letters[d] for d in shape)
+
+    equation = f"{','.join(map(spell, shapes))}->{spell(self.output_shape)}"
+    return mesh.einsum_sum(equation, xs, mesh_axes)
+
+  def _multiply(
+    self,
+    shapes: Sequence[Shape],
+    points: Shape,
+    *xs: tf.Tensor,
+    lead: tuple[int, ...],
+  ) -> tf.Tensor:
+    """Multiplies with broadcasting: no contraction is worth a matmul here."""
+    pairs = zip(xs, shapes, strict=True)
+    y = functools.reduce(
+      operator.mul, (on_slice.align(x, s, points) for x, s in pairs)
+    )
+    kept, gone = points.keep(self.output_shape), points.drop(self.output_shape)
+    axes = [points.index(d) - len(points) for d in gone]
+    y = tf.reduce_sum(y, [*lead, *axes]) if lead or axes else y
+    return on_slice.transpose(y, [kept.index(d) for d in self.output_shape])
+
+  def iteration(self, op: Apply) -> Shape:
+    return union(*(x.shape for x in op.inputs))
+
+
+def einsum(
+  xs: Sequence[Tensor],
+  output_shape: ShapeLike | None = None,
+  reduced_dims: Iterable[Dimension] | None = None,
+  name: str | None = None,
+) -> Tensor:
+  """Multiplies `xs`, broadcasting by name, and sums dimensions away.
+
+  Args:
+    xs: tensors of one dtype.
+    output_shape: the dimensions of the result. One that no input has is
+      broadcast.
+    reduced_dims: the dimensions to sum over, instead of `output_shape`.
+    name: a name for the operation.
+
+  Returns:
+    A tensor of shape `output_shape`. With neither argument given, dimensions
+    that occur in two inputs or more are summed over, and the rest is kept in
+    order of appearance.
+
+  Raises:
+    ShapeError: `output_shape` and `reduced_dims` disagree, or `xs` is empty.
+  """
+  if not xs:
+    raise ShapeError("einsum needs at least one tensor")
+  points = union(*(x.shape for x in xs))
+  shape = _output_shape(xs, points, output_shape, reduced_dims)
+  reached = shape.keep(points)
+  if len(xs) == 1 and xs[0].shape == reached:
+    return broadcast(xs[0], shape)
+  return broadcast(apply(Einsum(reached), *xs, name=name), shape)
+
+
+def _output_shape(
+  xs: Sequence[Tensor],
+  points: Shape,
+  output_shape: ShapeLike | None,
+  reduced_dims: Iterable[Dimension] | None,
+) -> Shape:
+  if reduced_dims is not None:
+    gone = Shape(reduced_dims)
+    if unknown := gone.drop(points):
+      raise ShapeError(f"einsum cannot reduce [{unknown}]: no input has it")
+    if output_shape is None:
+      return points.drop(gone)
+    if set(to_shape(output_shape)) & set(points) != set(points.drop(gone)):
+      raise ShapeError(
+        f"einsum: reducing [{gone}] of [{points}] does not leave "
+        f"[{to_shape(output_shape)}]; give one of the two"
+      )
+  if output_shape is not None:
+    return to_shape(output_shape)
+  counts = Counter(d for x in xs for d in x.shape)
+  return Shape(d for d in points if counts[d] == 1)
+
+
+def matmul(
+  a: Tensor,
+  b: Tensor,
+  output_shape: ShapeLike | None = None,
+  reduced_dims: Iterable[Dimension] | None = None,
+  name: str | None = None,
+) -> Tensor:
+  """`einsum` of two tensors."""
+  return einsum([a, b], output_shape, reduced_dims, name)
+
+
+def transpose(
+  x: Tensor, new_shape: ShapeLike, name: str = "transpose"
+) -> Tensor:
+  """The same dimensions in the order of `new_shape`. No communication."""
+  shape = to_shape(new_shape)
+  if set(shape) != set(x.shape):
+    raise ShapeError(f"transpose: [{shape}] is no order of [{x.shape}]")
+  return x if shape == x.shape else apply(Einsum(shape), x, name=name)

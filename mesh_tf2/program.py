@@ -1,0 +1,287 @@
+"""Program: the variables of a model, and the functions that use them.
+
+A function is traced once for each input signature, like a `tf.function`: its
+body builds a graph of named tensors, which is lowered onto the mesh at once.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from .checkpoint import bundle, compare
+from .core.errors import LayoutWarning
+from .core.graph import Graph, Mesh, Operation, Tensor
+from .core.layout import LayoutLike
+from .core.shape import Shape, ShapeLike
+from .spmd import random_bits
+from .spmd.lowering import Lowering, needed
+from .spmd.mesh import LaidOutVariable, MeshImpl, Slices
+from .spmd.placement import PlacementMeshImpl
+from .spmd.state import VariableState
+from .spmd.unused import unused
+from .spmd.virtual import VirtualMeshImpl
+
+STEP_NAME = "global_step"
+SEED_NAME = "mesh_tf2/seed"
+
+
+class Program:
+  """A mesh, a layout, variables, and functions over them.
+
+  Args:
+    mesh_shape: the mesh dimensions, `"rows:2;cols:4"`; none are one processor.
+    layout: `"batch:rows;hidden:cols"`.
+    seed: of initial values and random numbers.
+    devices: a device for each processor, in row-major order. Without it, the
+      mesh is a virtual one on one device.
+    strict: whether a layout rule or mesh dimension that splits nothing is an
+      error instead of a warning.
+
+  Raises:
+    LayoutError: the number of devices is not that of the processors.
+  """
+
+  def __init__(
+    self,
+    mesh_shape: ShapeLike = "",
+    layout: LayoutLike = "",
+    seed: int = 0,
+    devices: Sequence[str] | None = None,
+    strict: bool = False,
+  ) -> None:
+    self.mesh_impl: MeshImpl = (
+      VirtualMeshImpl(mesh_shape, layout)
+      if devices is None
+      else PlacementMeshImpl(mesh_shape, layout, devices)
+    )
+    self.seed = tf.Variable(seed, dtype=tf.int64, trainable=False, name="seed")
+    self.step = tf.Variable(
+      0, dtype=tf.int64, trainable=False, name=STEP_NAME
+    )
+    self.store: dict[str, LaidOutVariable] = {}
+    self._strict = strict
+    self._checked_layout = False
+    self._state = _RestoringState(self.store, seed)
+
+  def function(self, fn: Callable[..., Any] | None = None, **kwargs: Any) -> Any:
+    """Makes `fn(mesh, *args)` a function of TensorFlow tensors.
+
+    Its mesh tensors come back whole, as TensorFlow tensors. All assignments
+    that it makes are carried out; a call that makes any is a step.
+
+    Args:
+      fn: builds a graph on `mesh`; returns a nest of mesh tensors.
+      **kwargs: for `tf.function`, such as `jit_compile` or `input_signature`.
+    """
+    if fn is None:
+      return functools.partial(self.function, **kwargs)
+    return ProgramFunction(self, fn, kwargs)
+
+  @property
+  def variables(self) -> Mapping[str, ProgramVariable]:
+    """The variables made so far, by full name."""
+    return {n: ProgramVariable(self, n) for n in self.store}
+
+  # Checkpoints.
+
+  def save(self, path: str) -> None:
+    """Writes all variables, the step and the seed, slice by slice.
+
+    Args:
+      path: the prefix of the checkpoint's files, `"dir/model.ckpt-100"`.
+    """
+    bundle.write(path, self._saved_slices())
+
+  def _saved_slices(self) -> Any:
+    yield bundle.Slice(STEP_NAME, (), (), self.step.read_value())
+    yield bundle.Slice(SEED_NAME, (), (), self.seed.read_value())
+    for name, variable in self.store.items():
+      spec = variable.spec
+      full = tuple(spec.shape.to_integer_list)
+      for begin, value in self.mesh_impl.distinct_slices(
+        variable.read(), spec.shape
+      ):
+        value = tf.cast(value, spec.master_dtype)
+        yield bundle.Slice(name, full, tuple(begin), value)
+
+  def restore(self, path: str) -> None:
+    """Takes the values of a checkpoint, whatever the layout it was made in.
+
+    Variables that exist are overwritten now; those that are made later begin
+    with the values in the checkpoint.
+
+    Args:
+      path: the prefix of the checkpoint's files.
+
+    Raises:
+      CheckpointMismatchError: a variable is missing or has another shape; the
+        error lists all of them. If no variable exists yet, it is raised when
+        the function that needs them is traced.
+    """
+    reader = bundle.Reader(path)
+    found = reader.inventory()
+    self._state.restore_from(reader, found)
+    for name, target in ((STEP_NAME, self.step), (SEED_NAME, self.seed)):
+      if name in found:
+        value = reader.read(name, (), (), (), found[name][1])
+        target.assign(tf.cast(value, tf.int64))
+    if self.store:
+      self._state.check({n: v.spec for n, v in self.store.items()})
+    for variable in self.store.values():
+      variable.assign(self._state.read_slices(variable.spec, self.mesh_impl))
+
+  def unused_checkpoint_names(self) -> list[str]:
+    """Names in the restored checkpoint that no variable has taken."""
+    return sorted(self._state.names() - set(self.store))
+
+  # Carrying out a graph.
+
+  def random_key(self) -> tf.Tensor:
+    """Seed and step as the key of this step's random numbers."""
+    zero = tf.constant(0, tf.uint64)
+    return random_bits.fold(random_bits.fold(zero, self.seed), self.step)
+
+  def run(self, graph: Graph, mesh: Mesh, result: Any) -> Any:
+    """Lowers what `result` needs; returns it whole, as TensorFlow tensors."""
+    leaves = tf.nest.flatten(result)
+    roots = [x.operation for x in leaves if isinstance(x, Tensor)]
+    roots += [op for op in graph.operations if getattr(op, "has_effect", False)]
+    operations = needed(roots, graph)
+    self._check_layout(operations)
+    self._state.check(
+      {v.full_name: v.spec for v in graph.all_variables if v in operations}
+    )
+    key = self.random_key()
+    if graph.random_salt is not None:
+      key = random_bits.fold(key, graph.random_salt)
+    lowering = Lowering(
+      graph, {mesh: self.mesh_impl}, operations, self._state, key
+    )
+    whole = [
+      lowering.export_to_tf_tensor(x) if isinstance(x, Tensor) else x
+      for x in leaves
+    ]
+    for variable, value in lowering.new_values.items():
+      self._state.assign(variable, self.mesh_impl, value)
+    if lowering.new_values:
+      self.step.assign_add(1)
+    return tf.nest.pack_sequence_as(result, whole)
+
+  def _check_layout(self, operations: Sequence[Operation]) -> None:
+    if self._checked_layout:
+      return
+    self._checked_layout = True
+    if problems := unused(operations, self.mesh_impl):
+      message = "; ".join(problems)
+      if self._strict:
+        raise ValueError(message)
+      warnings.warn(message, LayoutWarning, stacklevel=2)
+
+
+class ProgramFunction:
+  """A function of a program. Call it with TensorFlow tensors or arrays."""
+
+  def __init__(
+    self, program: Program, fn: Callable[..., Any], kwargs: Mapping[str, Any]
+  ) -> None:
+    functools.update_wrapper(self, fn)
+    self.program = program
+    self.fn = fn
+    self.tf_function = tf.function(self._trace, autograph=False, **kwargs)
+
+  def _trace(self, *args: Any, **kwargs: Any) -> Any:
+    graph = Graph()
+    mesh = Mesh(graph, "mesh")
+    return self.program.run(graph, mesh, self.fn(mesh, *args, **kwargs))
+
+  def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    return self.tf_function(*args, **kwargs)
+
+  def build(self, *args: Any, **kwargs: Any) -> None:
+    """Traces it for arguments or `tf.TensorSpec`s, and makes its variables."""
+    self.tf_function.get_concrete_function(*args, **kwargs)
+
+
+class ProgramVariable:
+  """A variable of a program, whole."""
+
+  def __init__(self, program: Program, name: str) -> None:
+    self._impl = program.mesh_impl
+    self._variable = program.store[name]
+    self.name = name
+
+  @property
+  def shape(self) -> Shape:
+    """Its dimensions."""
+    return self._variable.spec.shape
+
+  @property
+  def trainable(self) -> bool:
+    """Whether optimizers update it."""
+    return bool(self._variable.spec.trainable)
+
+  @property
+  def value(self) -> tf.Tensor:
+    """The whole value, whatever the layout."""
+    return self._impl.export_tensor(self._variable.read(), self.shape)
+
+  def numpy(self) -> np.ndarray:
+    """The whole value as an array."""
+    return self.value.numpy()
+
+  def assign(self, value: Any) -> None:
+    """Overwrites it with a whole value."""
+    whole = tf.cast(value, self._variable.spec.slice_dtype)
+    self._variable.assign(self._impl.import_tensor(whole, self.shape))
+
+
+class _RestoringState(VariableState):
+  """Variables that begin with the values of a checkpoint, if there is one."""
+
+  def __init__(self, store: dict[str, LaidOutVariable], seed: int) -> None:
+    super().__init__(store, seed)
+    self._reader: bundle.Reader | None = None
+    self._found: dict[str, Any] = {}
+
+  def restore_from(self, reader: bundle.Reader, found: dict[str, Any]) -> None:
+    """From now on, new variables begin with the values in `reader`."""
+    self._reader, self._found = reader, found
+
+  def names(self) -> set[str]:
+    """The variables in the checkpoint."""
+    return set(self._found) - {STEP_NAME, SEED_NAME}
+
+  def check(self, wanted: Mapping[str, Any]) -> None:
+    """Raises CheckpointMismatchError unless the checkpoint has all of them."""
+    if self._reader is None:
+      return
+    shapes = {
+      n: (tuple(s.shape.to_integer_list), s.master_dtype)
+      for n, s in wanted.items()
+    }
+    found = {n: self._found[n] for n in self.names()}
+    compare.compare(shapes, found, optional=lambda name: True)
+
+  def read_slices(self, spec: Any, mesh_impl: MeshImpl) -> Slices:
+    """The slices of a variable, each read by itself."""
+    reader = self._reader
+    full = tuple(spec.shape.to_integer_list)
+    dtype = self._found[spec.name][1]
+
+    def read(begin: list[int], size: list[int]) -> tf.Tensor:
+      value = reader.read(spec.name, full, tuple(begin), tuple(size), dtype)
+      return tf.cast(value, spec.slice_dtype)
+
+    return mesh_impl.assemble(spec.shape, read)
+
+  def initial_slices(self, op: Any, mesh_impl: MeshImpl) -> Slices:
+    """The checkpoint's value, else the initializer's."""
+    if self._reader is not None and op.full_name in self._found:
+      return self.read_slices(op.spec, mesh_impl)
+    return super().initial_slices(op, mesh_impl)

@@ -1,0 +1,1 @@
+"""One processor's view: meshes, collectives, pending sums, lowering, cost."""

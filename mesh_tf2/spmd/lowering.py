@@ -1,0 +1,218 @@
+"""Lowering: from a graph of named tensors to slices on a mesh.
+
+It is functional. It reads the values of variables, and yields the slices of
+every tensor and the new values of the variables that are assigned; it changes
+nothing itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from ..core.errors import LayoutError
+from ..core.graph import Graph, Mesh, Operation, Tensor
+from ..core.shape import Shape
+from . import random_bits
+from .mesh import Collective, MeshImpl, PendingSum, Slices
+from .state import VariableState
+
+
+class Lowering:
+  """The slices of every tensor of a graph.
+
+  Args:
+    graph: the program.
+    mesh_to_impl: how each of its meshes is carried out.
+    operations: which operations to lower; by default all.
+    state: where variables are read from; by default, those that earlier
+      lowerings on the same mesh implementation left there.
+    random_key: a uint64 scalar: seed and step of the random numbers.
+
+  Raises:
+    LayoutError: a tensor cannot be laid out. Nothing has been made then.
+  """
+
+  def __init__(
+    self,
+    graph: Graph,
+    mesh_to_impl: Mapping[Mesh, MeshImpl],
+    operations: Sequence[Operation] | None = None,
+    state: VariableState | None = None,
+    random_key: tf.Tensor | None = None,
+  ) -> None:
+    self.graph = graph
+    self.mesh_to_impl = dict(mesh_to_impl)
+    self.counters: list[tuple[str, int]] = []
+    self.collectives: list[tuple[Operation, Collective]] = []
+    self.tensors: dict[Tensor, Slices] = {}
+    self.new_values: dict[Any, Slices] = {}
+    self._state = state
+    self._assigned: set[Any] = set()
+    self._current: Operation | None = None
+    if random_key is None:
+      random_key = random_bits.fold(tf.constant(0, tf.uint64), 0)
+    self.random_key = random_key
+    todo = list(graph.operations if operations is None else operations)
+    check_layout(todo, self.mesh_to_impl)
+    self.run(todo)
+
+  def mesh_impl(self, x: Tensor | Operation | Mesh) -> MeshImpl:
+    """The implementation of the mesh that `x` lives on."""
+    return self.mesh_to_impl[x if isinstance(x, Mesh) else x.mesh]
+
+  def run(self, operations: Iterable[Operation]) -> None:
+    """Lowers operations one after another."""
+    for op in operations:
+      before, self._current = self._current, op
+      with self.mesh_impl(op).observed(self._observe):
+        op.lower(self)
+      self._current = before
+      for y in op.outputs:
+        kind = type(getattr(op, "primitive", op)).__name__
+        self.add_counter(f"output/{kind}", self.laid_out_size(y))
+        self.add_counter(f"output_unique/{kind}", y.size)
+
+  # Slices of tensors.
+
+  def slices(self, x: Tensor) -> Slices:
+    """The slices of `x`; a pending sum is taken now."""
+    value = self.maybe_pending(x)
+    if isinstance(value, PendingSum):
+      with self.mesh_impl(x).observed(self._observer_for(x.operation)):
+        value = value.total()
+      self._verify(x, value)
+      self.tensors[x] = value
+    return value
+
+  def maybe_pending(self, x: Tensor) -> Slices | PendingSum:
+    """The slices of `x`, or a sum of them that is still to be taken."""
+    if x not in self.tensors:
+      raise ValueError(
+        f"{x} is not available here: it is made inside another function or "
+        "loop; return it from there"
+      )
+    return self.tensors[x]
+
+  def set_tensor_lowering(self, x: Tensor, value: Slices | PendingSum) -> None:
+    """Records the slices of `x`, after a look at their shape."""
+    if not isinstance(value, PendingSum):
+      self._verify(x, value)
+    self.tensors[x] = value
+
+  def _verify(self, x: Tensor, value: Slices) -> None:
+    impl = self.mesh_impl(x)
+    got, want = impl.slice_sizes(value), impl.slice_shape(x.shape)
+    if got != want or impl.dtype(value) != x.dtype:
+      raise AssertionError(
+        f"{x.operation.name} lowered {x} to slices "
+        f"{impl.dtype(value).name}{got}; its layout wants "
+        f"{x.dtype.name}{want}"
+      )
+
+  def export_to_tf_tensor(self, x: Tensor) -> tf.Tensor:
+    """The whole value of `x`."""
+    return self.mesh_impl(x).export_tensor(self.slices(x), x.shape)
+
+  # Variables.
+
+  def state(self, variable: Any) -> VariableState:
+    """Where the values of a variable are kept between lowerings."""
+    if self._state is not None:
+      return self._state
+    return VariableState(self.mesh_impl(variable).variable_store)
+
+  def variable_value(self, variable: Any) -> Slices:
+    """The slices of a variable after the assignments lowered so far."""
+    if variable not in self.new_values:
+      return self.state(variable).read(variable, self.mesh_impl(variable))
+    return self.new_values[variable]
+
+  def lowered_operation(self, op: Operation) -> Any:
+    """Carries out the assignments of `op`; any other operation has run.
+
+    Returns:
+      What `op` makes, as whole tensors.
+    """
+    for variable in getattr(op, "variables", ()):
+      if variable in self.new_values and variable not in self._assigned:
+        self._assigned.add(variable)
+        self.state(variable).assign(
+          variable, self.mesh_impl(variable), self.new_values[variable]
+        )
+    return [self.export_to_tf_tensor(y) for y in op.outputs]
+
+  def copy_masters_to_slices(self) -> None:
+    """Nothing: a variable is kept as slices only."""
+
+  def copy_slices_to_masters(self) -> None:
+    """Nothing: a variable is kept as slices only."""
+
+  # What was done.
+
+  def add_counter(self, key: str, value: int) -> None:
+    """Adds to the list of counters, in the order of lowering."""
+    self.counters.append((key, value))
+
+  def laid_out_size(self, x: Tensor) -> int:
+    """Elements of all processors' slices of `x`, replicas counted."""
+    return self.mesh_impl(x).laid_out_size(x.shape)
+
+  def _observe(self, event: Collective) -> None:
+    self._observer_for(self._current)(event)
+
+  def _observer_for(self, op: Operation | None) -> Any:
+    def observe(event: Collective) -> None:
+      if op is None:
+        return
+      self.collectives.append((op, event))
+      axes: Any = list(event.mesh_axes)
+      if event.kind != "allreduce":
+        axes = event.mesh_axes[0]
+      kind = getattr(getattr(op, "primitive", op), "counter", op.name)
+      size = event.elements * self.mesh_impl(op).size
+      self.add_counter(f"{event.kind}/{axes}/{kind}", size)
+
+    return observe
+
+
+def needed(outputs: Iterable[Operation], graph: Graph) -> list[Operation]:
+  """Those operations of a graph that `outputs` depend on, in order."""
+  wanted: set[Operation] = set()
+  todo = list(outputs)
+  while todo:
+    op = todo.pop()
+    if op not in wanted:
+      wanted.add(op)
+      todo += [x.operation for x in op.inputs]
+  return [op for op in graph.operations if op in wanted]
+
+
+def check_layout(
+  operations: Iterable[Operation], mesh_to_impl: Mapping[Mesh, MeshImpl]
+) -> None:
+  """Raises LayoutError on the first tensor that cannot be laid out."""
+  for op in operations:
+    impl = mesh_to_impl[op.mesh]
+    for x in op.outputs:
+      _check_shape(op, x.shape, impl)
+    for x in [*op.inputs, *op.outputs]:
+      for d in x.shape:
+        axis = impl.tensor_dimension_to_mesh_axis(d)
+        if axis is not None and d.name in op.unsplittable_dims:
+          raise LayoutError(
+            f"{op.name} along '{d.name}': it is split over mesh dimension "
+            f"'{impl.shape[axis].name}'; rename the dimension first, or drop "
+            f"the rule '{d.name}:{impl.shape[axis].name}'"
+          )
+
+
+def _check_shape(op: Operation, shape: Shape, impl: MeshImpl) -> None:
+  try:
+    math.prod(impl.slice_shape(shape))
+  except LayoutError as e:
+    kind = "variable" if hasattr(op, "full_name") else "operation"
+    raise LayoutError(f"{e} ({kind} {op.name})") from None

@@ -1,0 +1,454 @@
+"""The instruction set of a mesh: what a lowering may ask of its processors.
+
+A laid-out tensor (`Slices`) is one slice per processor; how it is kept is the
+implementation's affair. Slices vary along exactly the mesh axes that split the
+tensor. The collectives below are all the communication there is; everything
+that can be built from them is built once, in this file.
+"""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import dataclasses
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from ..core.errors import LayoutError
+from ..core.layout import (
+  LayoutLike,
+  LayoutRules,
+  TensorLayout,
+  convert_to_layout_rules,
+  pnum_to_processor_coordinates,
+)
+from ..core.shape import Dimension, Shape, ShapeLike, to_shape
+from . import slices as on_slice
+
+Slices = Any  # one slice per processor, in the form the implementation likes
+
+
+@dataclasses.dataclass(frozen=True)
+class Collective:
+  """One communication: what, over which mesh axes, how much per processor.
+
+  `elements` counts a processor's result, which for all kinds but allconcat is
+  as large as what it puts in.
+  """
+
+  kind: str
+  mesh_axes: tuple[int, ...]
+  elements: int
+  dtype: tf.DType
+
+  @property
+  def bytes(self) -> int:
+    """The size of one processor's result, in bytes."""
+    return self.elements * self.dtype.size
+
+
+class PendingSum:
+  """Slices whose sum over some mesh axes is still to be taken.
+
+  The sum is taken once, when somebody asks for it, and remembered.
+
+  Args:
+    mesh_axes: the axes to sum over.
+    partial: makes the slices as they are before the sum.
+    total: makes the slices after the sum.
+  """
+
+  def __init__(
+    self,
+    mesh_axes: Sequence[int],
+    partial: Callable[[], Slices],
+    total: Callable[[], Slices],
+  ) -> None:
+    self.mesh_axes = tuple(sorted(mesh_axes))
+    self._make_partial = partial
+    self._make_total = total
+    self._partial: Slices = None
+    self._total: Slices = None
+
+  def partial(self) -> Slices:
+    """The slices before the sum."""
+    if self._partial is None:
+      self._partial = self._make_partial()
+    return self._partial
+
+  def total(self) -> Slices:
+    """The slices after the sum."""
+    if self._total is None:
+      self._total = self._make_total()
+    return self._total
+
+
+class LaidOutVariable(abc.ABC):
+  """A variable kept as slices, and what the graph says of it."""
+
+  spec: Any = None
+
+  @abc.abstractmethod
+  def read(self) -> Slices:
+    """The current slices."""
+
+  @abc.abstractmethod
+  def assign(self, value: Slices) -> None:
+    """Overwrites the slices."""
+
+
+class MeshImpl(abc.ABC):
+  """A mesh shape, layout rules, and the instructions of its processors.
+
+  Args:
+    shape: the mesh dimensions; no dimensions mean one processor.
+    layout_rules: which tensor dimensions are split over which mesh dimensions.
+  """
+
+  def __init__(self, shape: ShapeLike, layout_rules: LayoutLike) -> None:
+    self._shape = to_shape(shape)
+    self._layout_rules = convert_to_layout_rules(layout_rules)
+    self._observe: Callable[[Collective], None] | None = None
+    self.variable_store: dict[str, LaidOutVariable] = {}
+
+  # Where things are.
+
+  @property
+  def shape(self) -> Shape:
+    """The mesh dimensions."""
+    return self._shape
+
+  @property
+  def layout_rules(self) -> LayoutRules:
+    """Which tensor dimensions are split over which mesh dimensions."""
+    return self._layout_rules
+
+  @property
+  def ndims(self) -> int:
+    """The number of mesh dimensions."""
+    return len(self._shape)
+
+  @property
+  def size(self) -> int:
+    """The number of processors."""
+    return self._shape.size
+
+  @property
+  def supports_control_dependencies(self) -> bool:
+    """Whether `depend` can order operations here."""
+    return True
+
+  def tensor_dimension_to_mesh_axis(self, dim: Dimension) -> int | None:
+    """The mesh axis that splits `dim`, or None."""
+    return self._layout_rules.tensor_dimension_to_mesh_axis(dim, self._shape)
+
+  def tensor_layout(self, shape: Any) -> TensorLayout:
+    """How a shape, or the shape of a tensor, is split."""
+    shape = getattr(shape, "shape", shape)
+    return self._layout_rules.tensor_layout(shape, self._shape)
+
+  def axes(self, dims: Iterable[Dimension]) -> tuple[int, ...]:
+    """The mesh axes that any of `dims` is split over, ascending."""
+    found = map(self.tensor_dimension_to_mesh_axis, dims)
+    return tuple(sorted({a for a in found if a is not None}))
+
+  def slice_shape(self, shape: ShapeLike) -> list[int]:
+    """The sizes of one processor's slice.
+
+    Raises:
+      LayoutError: a dimension does not divide evenly over its mesh dimension.
+    """
+    shape = to_shape(shape)
+    sizes = []
+    for d, a in zip(shape, self.tensor_layout(shape), strict=True):
+      if a is not None and d.size % self._shape[a].size:
+        raise LayoutError(_indivisible(d, self._shape[a], shape))
+      sizes.append(d.size if a is None else d.size // self._shape[a].size)
+    return sizes
+
+  def slice_size(self, shape: ShapeLike) -> int:
+    """How many elements one processor's slice has."""
+    return math.prod(self.slice_shape(shape))
+
+  def laid_out_size(self, shape: Any) -> int:
+    """The elements of all processors' slices together, replicas counted."""
+    return self.slice_size(getattr(shape, "shape", shape)) * self.size
+
+  def slice_begin(self, shape: ShapeLike, pnum: int) -> list[int]:
+    """Where the slice of processor `pnum` begins, for each dimension."""
+    shape = to_shape(shape)
+    at = pnum_to_processor_coordinates(self._shape, pnum)
+    pairs = zip(self.tensor_layout(shape), self.slice_shape(shape), strict=True)
+    return [0 if a is None else at[a] * n for a, n in pairs]
+
+  # Instructions without communication.
+
+  @abc.abstractmethod
+  def slicewise(self, fn: Callable[..., Any], *xs: Slices) -> Any:
+    """Runs any TensorFlow function on each processor's own slices."""
+
+  @abc.abstractmethod
+  def map_trailing(self, fn: Callable[..., Any], *xs: Slices) -> Any:
+    """Like `slicewise`, for a function that acts on the trailing axes.
+
+    `fn` must accept further axes in front of every slice, equal or of size 1,
+    and broadcast over them. That lets a virtual mesh run it once.
+    """
+
+  def map_trailing_sum(
+    self,
+    fn: Callable[..., tf.Tensor],
+    xs: Sequence[Slices],
+    mesh_axes: Sequence[int],
+  ) -> Slices:
+    """`map_trailing`, to be summed over `mesh_axes` when somebody asks.
+
+    `fn` takes a further argument `lead`: those of the axes in front over which
+    it is to sum as well (and to drop), none where there are no such axes.
+    """
+    y = self.map_trailing(lambda *xs: fn(*xs, lead=()), *xs)
+    return self.pending_sum(y, mesh_axes)
+
+  @abc.abstractmethod
+  def einsum(self, equation: str, *xs: Slices) -> Slices:
+    """`tf.einsum` on each processor's slices; lower-case letters only."""
+
+  @abc.abstractmethod
+  def processor_coordinate(self, mesh_axis: int) -> Slices:
+    """Each processor's coordinate on a mesh axis, an int32 scalar."""
+
+  @abc.abstractmethod
+  def slice_sizes(self, x: Slices) -> list[int]:
+    """The sizes of one slice of `x`."""
+
+  @abc.abstractmethod
+  def dtype(self, x: Slices) -> tf.DType:
+    """The dtype of `x`."""
+
+  # Input, output, state.
+
+  @abc.abstractmethod
+  def import_tensor(self, value: tf.Tensor, shape: Shape) -> Slices:
+    """The slices of a whole tensor."""
+
+  @abc.abstractmethod
+  def export_tensor(self, x: Slices, shape: Shape) -> tf.Tensor:
+    """The whole tensor that the slices make up."""
+
+  @abc.abstractmethod
+  def create_variable(
+    self, name: str, value: Slices, trainable: bool
+  ) -> LaidOutVariable:
+    """A variable that starts as `value`."""
+
+  @abc.abstractmethod
+  def distinct_slices(
+    self, x: Slices, shape: Shape
+  ) -> Iterator[tuple[list[int], tf.Tensor]]:
+    """Where each slice begins, and the slice; replicas once."""
+
+  @abc.abstractmethod
+  def assemble(
+    self, shape: Shape, read: Callable[[list[int], list[int]], tf.Tensor]
+  ) -> Slices:
+    """Slices made by `read(begin, size)`, asked once for each distinct one."""
+
+  @abc.abstractmethod
+  def flatten(self, x: Slices) -> list[tf.Tensor]:
+    """The TensorFlow tensors that `x` is kept in."""
+
+  @abc.abstractmethod
+  def unflatten(self, like: Slices, tensors: Sequence[tf.Tensor]) -> Slices:
+    """Slices kept in `tensors` the way `like` is kept."""
+
+  # Communication. The public methods record what is sent.
+
+  def allreduce(
+    self, x: Slices, mesh_axes: Sequence[int], reduction: str = "SUM"
+  ) -> Slices:
+    """SUM, MAX or MIN over the processors that differ along `mesh_axes`."""
+    if not mesh_axes:
+      return x
+    self._record("allreduce", mesh_axes, x)
+    return self._allreduce(x, tuple(mesh_axes), reduction)
+
+  def allconcat(self, x: Slices, mesh_axis: int, concat_axis: int) -> Slices:
+    """Every processor gets the slices of its group, joined along an axis."""
+    y = self._allconcat(x, mesh_axis, concat_axis)
+    self._record("allconcat", (mesh_axis,), y)
+    return y
+
+  def alltoall(
+    self, x: Slices, mesh_axis: int, split_axis: int, concat_axis: int
+  ) -> Slices:
+    """Splits one axis over the group and gathers another one."""
+    self._record("alltoall", (mesh_axis,), x)
+    return self._alltoall(x, mesh_axis, split_axis, concat_axis)
+
+  def shift(
+    self, x: Slices, mesh_axis: int, offset: int, wrap: bool
+  ) -> Slices:
+    """Sends each slice `offset` processors further along a mesh axis.
+
+    Processors that receive nothing get zeros, unless the axis wraps.
+    """
+    self._record("shift", (mesh_axis,), x)
+    return self._shift(x, mesh_axis, offset, wrap)
+
+  @abc.abstractmethod
+  def _allreduce(
+    self, x: Slices, mesh_axes: tuple[int, ...], reduction: str
+  ) -> Slices: ...
+
+  @abc.abstractmethod
+  def _allconcat(self, x: Slices, mesh_axis: int, concat_axis: int) -> Slices: ...
+
+  @abc.abstractmethod
+  def _alltoall(
+    self, x: Slices, mesh_axis: int, split_axis: int, concat_axis: int
+  ) -> Slices: ...
+
+  @abc.abstractmethod
+  def _shift(
+    self, x: Slices, mesh_axis: int, offset: int, wrap: bool
+  ) -> Slices: ...
+
+  @contextlib.contextmanager
+  def observed(self, observe: Callable[[Collective], None]) -> Iterator[None]:
+    """Calls `observe` with each collective inside the block."""
+    before, self._observe = self._observe, observe
+    try:
+      yield
+    finally:
+      self._observe = before
+
+  def _record(self, kind: str, mesh_axes: Sequence[int], x: Slices) -> None:
+    if self._observe is not None:
+      elements = math.prod(self.slice_sizes(x))
+      self._observe(Collective(kind, tuple(mesh_axes), elements, self.dtype(x)))
+
+  # Built from the instructions.
+
+  def allsplit(self, x: Slices, mesh_axis: int, split_axis: int) -> Slices:
+    """Each processor keeps its own part of an axis. No communication."""
+    m = self._shape[mesh_axis].size
+    sizes = self.slice_sizes(x)
+    part = sizes[split_axis] // m
+    at = split_axis - len(sizes)
+
+    def keep(x: tf.Tensor, coordinate: tf.Tensor) -> tf.Tensor:
+      return tf.gather(x, tf.range(part) + coordinate * part, axis=at)
+
+    return self.slicewise(keep, x, self.processor_coordinate(mesh_axis))
+
+  def pending_sum(self, x: Slices, mesh_axes: Sequence[int]) -> Slices:
+    """`x`, to be summed over `mesh_axes` when somebody needs the sum."""
+    if not mesh_axes:
+      return x
+    return PendingSum(
+      mesh_axes, lambda: x, lambda: self.allreduce(x, mesh_axes, "SUM")
+    )
+
+  def einsum_sum(
+    self, equation: str, xs: Sequence[Slices], mesh_axes: Sequence[int]
+  ) -> Slices:
+    """Einsum, to be summed over `mesh_axes` when somebody needs the sum."""
+    return self.pending_sum(self.einsum(equation, *xs), mesh_axes)
+
+  def global_index(self, shape: Shape) -> Slices:
+    """The row-major position in the whole tensor of each element: uint64."""
+    sizes, total = self.slice_shape(shape), None
+    layout = self.tensor_layout(shape)
+    stride = 1
+    for i in reversed(range(len(shape))):
+      after = len(shape) - 1 - i
+      steps = tf.cast(tf.range(sizes[i], dtype=tf.int64), tf.uint64)
+      local = on_slice.append_axes(steps * _u64(stride), after)
+      if (a := layout[i]) is not None:
+        local = self._offset(a, local, sizes[i] * stride)
+      total = local if total is None else self._add(total, local)
+      stride *= shape[i].size
+    return self.constant(tf.zeros([], tf.uint64)) if total is None else total
+
+  def positions(self, dim: Dimension, dtype: Any = tf.int32) -> Slices:
+    """Each processor's part of 0, 1, ..., dim.size - 1."""
+    (n,) = self.slice_shape(Shape([dim]))
+    local = tf.range(n)
+    axis = self.tensor_dimension_to_mesh_axis(dim)
+    if axis is None:
+      return self.constant(tf.cast(local, dtype))
+
+    def add(coordinate: tf.Tensor) -> tf.Tensor:
+      return tf.cast(on_slice.append_axes(coordinate * n, 1) + local, dtype)
+
+    return self.map_trailing(add, self.processor_coordinate(axis))
+
+  def _offset(self, mesh_axis: int, local: tf.Tensor, step: int) -> Slices:
+    def add(coordinate: tf.Tensor) -> tf.Tensor:
+      begin = tf.cast(coordinate, tf.uint64) * _u64(step)
+      return on_slice.append_axes(begin, local.shape.rank) + local
+
+    return self.map_trailing(add, self.processor_coordinate(mesh_axis))
+
+  def _add(self, x: Slices, y: Slices) -> Slices:
+    parts = [self.constant(v) if tf.is_tensor(v) else v for v in (x, y)]
+    rank = max(len(self.slice_sizes(p)) for p in parts)
+
+    def add(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
+      return x + y
+
+    return self.map_trailing(add, *(self._pad_rank(p, rank) for p in parts))
+
+  def _pad_rank(self, x: Slices, rank: int) -> Slices:
+    sizes = self.slice_sizes(x)
+    full = [1] * (rank - len(sizes)) + sizes
+    return self.map_trailing(
+      lambda x: on_slice.reshape(x, len(sizes), full), x
+    )
+
+  def constant(self, value: tf.Tensor) -> Slices:
+    """The same value on every processor."""
+    anonymous = Shape((f"_{i}", n) for i, n in enumerate(value.shape.as_list()))
+    return self.import_tensor(value, anonymous)
+
+  def full(self, value: tf.Tensor, shape: Shape) -> Slices:
+    """Slices of a tensor of `shape`, each element the scalar `value`."""
+    sizes = self.slice_shape(shape)
+    axes = self.tensor_layout(shape).mesh_axes
+    if not axes:
+      return self.constant(tf.fill(sizes, value))
+
+    def fill(*coordinates: tf.Tensor) -> tf.Tensor:
+      ranked = [c.shape.as_list() for c in coordinates]
+      lead = [max(column) for column in zip(*ranked, strict=True)]
+      return tf.fill([*lead, *sizes], value)
+
+    return self.map_trailing(fill, *map(self.processor_coordinate, axes))
+
+  def broadcast_to(self, x: Slices, shape: Shape) -> Slices:
+    """Fills up a slice with size-1 axes to the slice of `shape`."""
+    sizes = self.slice_shape(shape)
+    if self.slice_sizes(x) == sizes:
+      return x
+
+    def fill(x: tf.Tensor) -> tf.Tensor:
+      lead = x.shape.as_list()[: x.shape.rank - len(sizes)]
+      return tf.broadcast_to(x, [*lead, *sizes])
+
+    return self.map_trailing(fill, x)
+
+
+def _u64(value: int) -> tf.Tensor:
+  return tf.constant(value, tf.uint64)
+
+
+def _indivisible(dim: Dimension, mesh_dim: Dimension, shape: Shape) -> str:
+  return (
+    f"split '{dim.name}' ({dim.size}) over mesh dimension '{mesh_dim.name}' "
+    f"({mesh_dim.size}): {dim.size} is not divisible by {mesh_dim.size} "
+    f"(tensor [{shape}]); choose a multiple of {mesh_dim.size} or drop the "
+    f"rule '{dim.name}:{mesh_dim.name}'"
+  )

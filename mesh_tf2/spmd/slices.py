@@ -1,0 +1,53 @@
+"""TensorFlow functions on slices, written over the trailing axes.
+
+A slice may carry extra axes in front (the virtual mesh keeps its processors
+there), so everything here counts axes from the back or is given their number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import tensorflow as tf
+
+from ..core.shape import Shape
+
+
+def transpose(x: tf.Tensor, order: Sequence[int]) -> tf.Tensor:
+  """Permutes the last `len(order)` axes."""
+  if list(order) == list(range(len(order))):
+    return x
+  lead = x.shape.rank - len(order)
+  return tf.transpose(x, [*range(lead), *(lead + i for i in order)])
+
+
+def reshape(x: tf.Tensor, ndims: int, sizes: Sequence[int]) -> tf.Tensor:
+  """Gives the last `ndims` axes the sizes `sizes`."""
+  lead = x.shape.as_list()[: x.shape.rank - ndims]
+  if x.shape.as_list() == [*lead, *sizes]:
+    return x
+  return tf.reshape(x, [*lead, *sizes])
+
+
+def align(x: tf.Tensor, shape: Shape, target: Shape) -> tf.Tensor:
+  """Reorders a slice and gives it size-1 axes, to broadcast to `target`."""
+  kept = target.keep(shape)
+  x = transpose(x, [shape.index(d) for d in kept])
+  if len(kept) == len(target):
+    return x
+  sizes = x.shape.as_list()[x.shape.rank - len(kept) :]
+  left = iter(sizes)
+  full = [next(left) if d in shape else 1 for d in target]
+  return reshape(x, len(kept), full)
+
+
+def append_axes(x: tf.Tensor, ndims: int) -> tf.Tensor:
+  """Adds `ndims` axes of size 1 at the end."""
+  return tf.reshape(x, [*x.shape.as_list(), *[1] * ndims])
+
+
+def prepend_axes(x: tf.Tensor, ndims: int, count: int) -> tf.Tensor:
+  """Adds `count` axes of size 1 before the last `ndims` axes."""
+  sizes = x.shape.as_list()
+  at = len(sizes) - ndims
+  return tf.reshape(x, [*sizes[:at], *[1] * count, *sizes[at:]])

@@ -1,0 +1,37 @@
+"""Layout rules and mesh dimensions that split nothing in a program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..core.errors import did_you_mean
+from ..core.graph import Operation
+from .mesh import MeshImpl
+
+
+def unused(operations: Iterable[Operation], impl: MeshImpl) -> list[str]:
+  """A sentence for each rule and mesh dimension that is without effect."""
+  names = {d.name for op in operations for t in op.outputs for d in t.shape}
+  mesh_names = impl.shape.dimension_names
+  found, working = [], set()
+  for tensor_name, mesh_name in impl.layout_rules.pairs:
+    rule = f"layout rule '{tensor_name}:{mesh_name}' splits nothing: "
+    if tensor_name not in names:
+      found.append(
+        f"{rule}no tensor has a dimension '{tensor_name}'"
+        f"{did_you_mean(tensor_name, names)}"
+      )
+    elif mesh_name not in mesh_names:
+      found.append(
+        f"{rule}the mesh [{impl.shape}] has no dimension '{mesh_name}'"
+        f"{did_you_mean(mesh_name, mesh_names)}"
+      )
+    else:
+      working.add(mesh_name)
+  for d in impl.shape:
+    if d.name not in working and d.size > 1:
+      found.append(
+        f"mesh dimension {d} splits nothing: all its processors do the same "
+        "work; add a layout rule for it"
+      )
+  return found
