@@ -8,12 +8,13 @@ that goes on beyond its last step trains with a rate of 0.
 """
 
 import collections.abc
+import typing
 
 import gin
 import tensorflow as tf
 
-Step = int | float | tf.Tensor
-Schedule = collections.abc.Callable[[Step, Step], tf.Tensor]
+Step: typing.TypeAlias = int | float | tf.Tensor
+Schedule: typing.TypeAlias = collections.abc.Callable[[Step, Step], tf.Tensor]
 
 configurable = gin.configurable(
   module="mesh_tf2.transformer.learning_rate_schedules"
