@@ -89,6 +89,10 @@ class Effect(Operation):
     slices = lowering.slices(self._inputs[0])
     lowering.set_tensor_lowering(self._outputs[0], slices)
 
+  def clone(self, inputs: Sequence[Tensor]) -> Operation:
+    """A plain copy: what is computed twice acts once."""
+    return Apply(Barrier(1), inputs[:1])
+
   def act(self, values: Sequence[tf.Tensor]) -> None:
     """What it does, given the whole values of the inputs."""
     raise NotImplementedError

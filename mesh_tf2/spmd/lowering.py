@@ -181,6 +181,13 @@ class Lowering:
 
 def needed(outputs: Iterable[Operation], graph: Graph) -> list[Operation]:
   """Those operations of a graph that `outputs` depend on, in order."""
+  return needed_among(outputs, graph.operations)
+
+
+def needed_among(
+  outputs: Iterable[Operation], operations: Sequence[Operation]
+) -> list[Operation]:
+  """Those of `operations` that `outputs` depend on, in order."""
   wanted: set[Operation] = set()
   todo = list(outputs)
   while todo:
@@ -188,7 +195,7 @@ def needed(outputs: Iterable[Operation], graph: Graph) -> list[Operation]:
     if op not in wanted:
       wanted.add(op)
       todo += [x.operation for x in op.inputs]
-  return [op for op in graph.operations if op in wanted]
+  return [op for op in operations if op in wanted]
 
 
 def check_layout(

@@ -108,6 +108,8 @@ class MeshImpl(abc.ABC):
     layout_rules: which tensor dimensions are split over which mesh dimensions.
   """
 
+  delays_sums = True  # whether sums over many rounds of a loop wait for its end
+
   def __init__(self, shape: ShapeLike, layout_rules: LayoutLike) -> None:
     self._shape = to_shape(shape)
     self._layout_rules = convert_to_layout_rules(layout_rules)
