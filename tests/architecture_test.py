@@ -31,6 +31,7 @@ FLOORS = [
     "mesh_tf2.ops.source",
     "mesh_tf2.ops.variables",
     "mesh_tf2.ops.effects",
+    "mesh_tf2.ops.cast",
     "mesh_tf2.ops.initializers",
     "mesh_tf2.ops.slicewise",
   ],

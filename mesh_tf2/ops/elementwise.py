@@ -17,6 +17,7 @@ from ..core.graph import Apply, Aval, Primitive, Tensor, apply
 from ..core.shape import Shape, ShapeLike, is_subsequence, to_shape, union
 from ..spmd import slices as on_slice
 from ..spmd.mesh import MeshImpl, PendingSum, Slices
+from .cast import cast as cast
 from .linear.sum_broadcast import broadcast, keep_sum
 from .slicewise import gradient_by_tape
 from .source import import_tf_tensor
@@ -75,23 +76,6 @@ SELU        = Unary("selu",        tf.nn.selu,      None)
 GELU        = Unary("gelu",        lambda x: tf.nn.gelu(x, approximate=True), None)
 LOGICAL_NOT = Unary("logical_not", tf.logical_not,  _none, tf.bool)
 # fmt: on
-
-
-@dataclasses.dataclass(frozen=True)
-class Cast(Primitive):
-  """Another dtype."""
-
-  dtype: tf.DType
-
-  def infer(self, x: Aval) -> Aval:
-    return Aval(x.shape, self.dtype)
-
-  def gradient(self, op: Apply, dy: Tensor) -> list[Tensor | None]:
-    x = op.inputs[0]
-    return [cast(dy, x.dtype) if x.dtype.is_floating else None]
-
-  def lower(self, mesh: MeshImpl, op: Apply, x: Slices) -> Slices:
-    return mesh.map_trailing(lambda x: tf.cast(x, self.dtype), x)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -216,12 +200,6 @@ BINARY: dict[str, tuple[Any, Any, Any]] = {
   "logical_or":    (tf.logical_or,    _no_gradient,                           tf.bool),
 }
 # fmt: on
-
-
-def cast(x: Tensor, dtype: Any, name: str | None = None) -> Tensor:
-  """`x` in another dtype; `x` itself if it has that dtype."""
-  dtype = tf.as_dtype(dtype)
-  return x if x.dtype == dtype else apply(Cast(dtype), x, name=name)
 
 
 def binary_arguments_to_tensors(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:

@@ -6,6 +6,7 @@ None of these communicates: every processor makes or cuts out its own slice.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -48,6 +49,10 @@ class ImportOperation(Operation):
     slices = lowering.mesh_impl(self).import_tensor(self.tf_tensor, y.shape)
     lowering.set_tensor_lowering(y, slices)
 
+  def clone(self, inputs: Sequence[Tensor]) -> Operation:
+    """The same tensor, imported again."""
+    return ImportOperation(self.mesh, self.tf_tensor, self._outputs[0].shape)
+
 
 class ImportLaidOutTensorOperation(Operation):
   """Slices that are laid out already."""
@@ -67,6 +72,11 @@ class ImportLaidOutTensorOperation(Operation):
   def lower(self, lowering: Lowering) -> None:
     """Adopts the slices."""
     lowering.set_tensor_lowering(self._outputs[0], self._slices)
+
+  def clone(self, inputs: Sequence[Tensor]) -> Operation:
+    """The same slices, adopted again."""
+    y = self._outputs[0]
+    return ImportLaidOutTensorOperation(self.mesh, self._slices, y.shape, y.dtype)
 
 
 def import_tf_tensor(

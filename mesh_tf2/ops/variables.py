@@ -14,7 +14,7 @@ from ..core.shape import Shape, ShapeLike, to_shape
 from ..spmd import random_bits
 from ..spmd.lowering import Lowering
 from ..spmd.mesh import MeshImpl, Slices
-from .elementwise import Unary, cast
+from .cast import cast
 from .initializers import convert_to_initializer
 
 
@@ -318,14 +318,16 @@ def assign_sub(var: Variable | Tensor, new_val: Tensor) -> Assign:
 
 
 def variable_of(x: Variable | Tensor) -> Variable:
-  """The variable that a tensor was read from, looking through casts.
+  """The variable that a tensor was read from.
+
+  Operations of one input that keep its shape, such as casts, may lie between.
 
   Raises:
     ValueError: there is none.
   """
   op: Any = x.operation if isinstance(x, Tensor) else x
   while isinstance(op, Apply) and len(op.inputs) == 1:
-    if not isinstance(op.primitive, Unary) and op.primitive.name != "cast":
+    if op.inputs[0].shape != op.outputs[0].shape:
       break
     op = op.inputs[0].operation
   if not isinstance(op, Variable):

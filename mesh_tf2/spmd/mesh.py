@@ -373,7 +373,9 @@ class MeshImpl(abc.ABC):
         local = self._offset(a, local, sizes[i] * stride)
       total = local if total is None else self._add(total, local)
       stride *= shape[i].size
-    return self.constant(tf.zeros([], tf.uint64)) if total is None else total
+    if total is None:
+      total = tf.zeros([], tf.uint64)
+    return self.constant(total) if tf.is_tensor(total) else total
 
   def positions(self, dim: Dimension, dtype: Any = tf.int32) -> Slices:
     """Each processor's part of 0, 1, ..., dim.size - 1."""
