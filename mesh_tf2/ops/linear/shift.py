@@ -1,0 +1,96 @@
+"""Shift: move everything along one dimension, by a number of positions.
+
+The gradient is a shift the other way. Where the dimension is split, a
+processor receives what it needs from one or two others.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import tensorflow as tf
+
+from ...core.graph import Apply, Aval, Primitive, Tensor, apply
+from ...core.shape import Dimension
+from ...spmd.mesh import MeshImpl, Slices
+
+
+@dataclasses.dataclass(frozen=True)
+class Shift(Primitive):
+  """The element at position i goes to position i + offset."""
+
+  offset: int
+  dim: Dimension
+  wrap: bool
+  flops_per_point = 0
+
+  def infer(self, x: Aval) -> Aval:
+    x.shape.index(self.dim)
+    return x
+
+  def gradient(self, op: Apply, dy: Tensor) -> list[Tensor | None]:
+    return [shift(dy, -self.offset, self.dim, self.wrap)]
+
+  def lower(self, mesh: MeshImpl, op: Apply, x: Slices) -> Slices:
+    shape = op.inputs[0].shape
+    mesh_axis = mesh.tensor_dimension_to_mesh_axis(self.dim)
+    at = shape.index(self.dim) - len(shape)
+    if mesh_axis is None:
+      return mesh.map_trailing(lambda x: self._local(x, at), x)
+    m = mesh.shape[mesh_axis].size
+    block = self.dim.size // m
+    far, near = divmod(self.offset, block) if block else (0, 0)
+    # The first `near` positions come from one processor further away.
+    parts = [(block - near, near, far + 1), (0, block - near, far)]
+
+    def receive(begin: int, size: int, distance: int) -> Slices:
+      part = mesh.map_trailing(lambda x: _cut(x, at, begin, size), x)
+      if self.wrap:
+        distance %= m
+      if abs(distance) >= m:
+        return mesh.map_trailing(tf.zeros_like, part)
+      if distance == 0:
+        return part
+      return mesh.shift(part, mesh_axis, distance, self.wrap)
+
+    received = [receive(*part) for part in parts if part[1]]
+    if len(received) == 1:
+      return received[0]
+    return mesh.map_trailing(lambda *xs: tf.concat(xs, at), *received)
+
+  def _local(self, x: tf.Tensor, at: int) -> tf.Tensor:
+    n = self.dim.size
+    if self.wrap:
+      return tf.roll(x, self.offset, at)
+    if abs(self.offset) >= n:
+      return tf.zeros_like(x)
+    kept = _cut(x, at, max(-self.offset, 0), n - abs(self.offset))
+    pads = [[0, 0] for _ in range(x.shape.rank)]
+    pads[at] = [max(self.offset, 0), max(-self.offset, 0)]
+    return tf.pad(kept, pads)
+
+
+def _cut(x: tf.Tensor, at: int, begin: int, size: int) -> tf.Tensor:
+  begins, sizes = [0] * x.shape.rank, x.shape.as_list()
+  begins[at], sizes[at] = begin, size
+  return tf.slice(x, begins, sizes)
+
+
+def shift(
+  x: Tensor, offset: int, dim: Dimension, wrap: bool, name: str | None = None
+) -> Tensor:
+  """Moves the elements along a dimension, which may be split.
+
+  Args:
+    x: a tensor.
+    offset: by how many positions; a positive number moves them towards larger
+      ones.
+    dim: a dimension of `x`.
+    wrap: whether what leaves at one end comes in at the other; zeros come in
+      otherwise.
+    name: a name for the operation.
+
+  Raises:
+    ShapeError: `x` lacks the dimension.
+  """
+  return apply(Shift(offset, dim, wrap), x, name=name)
