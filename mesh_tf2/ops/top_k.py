@@ -1,0 +1,180 @@
+"""The k largest elements, in order, and choices made with them.
+
+If the dimension is split over a mesh axis, each processor finds the k largest
+of its own elements; those are exchanged (two allconcats), never the rest.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import tensorflow as tf
+
+from ..core.errors import ShapeError
+from ..core.graph import Apply, Aval, Primitive, Tensor, apply
+from ..core.shape import Dimension, Shape
+from ..spmd import slices as on_slice
+from ..spmd.mesh import MeshImpl, Slices
+from .binary import add
+from .elementwise import cast, multiply
+from .extremes import argmax
+from .gather import gather, scatter_add
+from .random import random_uniform
+from .unary import log, negative
+
+
+@dataclasses.dataclass(frozen=True)
+class TopK(Primitive):
+  """The largest elements along a dimension, and where they are."""
+
+  dim: Dimension
+  k_dim: Dimension
+
+  def infer(self, x: Aval) -> tuple[Aval, ...]:
+    if not 0 < self.k_dim.size <= self.dim.size:
+      raise ShapeError(
+        f"top_k: k is {self.k_dim.size} ({self.k_dim}), it must be between 1 "
+        f"and the size of {self.dim}"
+      )
+    shape = (x.shape - self.dim) + self.k_dim
+    return Aval(shape, x.dtype), Aval(shape, tf.int32)
+
+  def gradient(self, op: Apply, dy: Tensor, _: Tensor) -> list[Tensor | None]:
+    shape = op.inputs[0].shape
+    return [scatter_add(dy, op.outputs[1], self.dim, shape)]
+
+  def lower(self, mesh: MeshImpl, op: Apply, x: Slices) -> Any:
+    shape = op.inputs[0].shape
+    last = Shape([*(shape - self.dim), self.dim])
+    axis = mesh.tensor_dimension_to_mesh_axis(self.dim)
+    m = 1 if axis is None else mesh.shape[axis].size
+    part = self.dim.size // m
+
+    def find(x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+      x = on_slice.align(x, shape, last)
+      found = tf.math.top_k(x, min(self.k_dim.size, part))
+      return found.values, found.indices
+
+    values, indices = mesh.map_trailing(find, x)
+    if axis is not None:
+      values, indices = self._join(mesh, axis, values, indices)
+    return self._lay_out(mesh, values), self._lay_out(mesh, indices)
+
+  def _join(
+    self, mesh: MeshImpl, axis: int, values: Slices, indices: Slices
+  ) -> Any:
+    """The largest of what all processors found."""
+    part = self.dim.size // mesh.shape[axis].size
+    last = len(mesh.slice_sizes(values)) - 1
+
+    def globally(i: tf.Tensor, coordinate: tf.Tensor) -> tf.Tensor:
+      return i + on_slice.append_axes(coordinate * part, last + 1)
+
+    coordinate = mesh.processor_coordinate(axis)
+    indices = mesh.map_trailing(globally, indices, coordinate)
+    values = mesh.allconcat(values, axis, last)
+    indices = mesh.allconcat(indices, axis, last)
+
+    # Equal elements stand in the order of their positions before and after.
+    def find(v: tf.Tensor, i: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+      found = tf.math.top_k(v, self.k_dim.size)
+      flat = tf.reshape(found.indices, [-1, self.k_dim.size])
+      rows = tf.reshape(i, [-1, i.shape[-1]])
+      taken = tf.gather(rows, flat, batch_dims=1)
+      return found.values, tf.reshape(taken, found.indices.shape)
+
+    return mesh.map_trailing(find, values, indices)
+
+  def _lay_out(self, mesh: MeshImpl, x: Slices) -> Slices:
+    axis = mesh.tensor_dimension_to_mesh_axis(self.k_dim)
+    if axis is None:
+      return x
+    return mesh.allsplit(x, axis, len(mesh.slice_sizes(x)) - 1)
+
+  def iteration(self, op: Apply) -> Shape:
+    return op.inputs[0].shape
+
+
+def top_k(
+  x: Tensor, reduced_dim: Dimension, k_dim: Dimension, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+  """The k largest elements along a dimension, largest first.
+
+  Args:
+    x: numbers.
+    reduced_dim: a dimension of `x`; it may be split.
+    k_dim: the dimension that takes its place, at the end; its size is k.
+    name: a name for the operation.
+
+  Returns:
+    The values, and their int32 positions. Of equal elements the one with the
+    smaller position comes first.
+
+  Raises:
+    ShapeError: k is larger than the dimension.
+  """
+  values, indices = apply(TopK(reduced_dim, k_dim), x, name=name)
+  return values, indices
+
+
+def nth_largest_element(
+  x: Tensor, n: int, reduced_dim: Dimension, name: str | None = None
+) -> Tensor:
+  """The n-th largest element along a dimension; the largest for n = 0.
+
+  Args:
+    x: numbers.
+    n: at least 0, less than the size of `reduced_dim`.
+    reduced_dim: a dimension of `x`.
+    name: a name for the operation.
+
+  Returns:
+    A tensor without `reduced_dim`.
+  """
+  k_dim = Dimension("_top_k", n + 1)
+  values, _ = top_k(x, reduced_dim, k_dim, name)
+  return gather(values, n, k_dim)
+
+
+def nth_smallest_element(
+  x: Tensor, n: int, reduced_dim: Dimension, name: str | None = None
+) -> Tensor:
+  """The n-th smallest element along a dimension; the smallest for n = 0.
+
+  Args:
+    x: numbers.
+    n: at least 0, less than the size of `reduced_dim`.
+    reduced_dim: a dimension of `x`.
+    name: a name for the operation.
+
+  Returns:
+    A tensor without `reduced_dim`.
+  """
+  return negative(nth_largest_element(negative(x), n, reduced_dim, name))
+
+
+def sample_with_temperature(
+  logits: Tensor,
+  dim: Dimension,
+  temperature: float = 1.0,
+  name: str | None = None,
+) -> Tensor:
+  """Chooses a position at random, with probabilities softmax(logits / T).
+
+  Args:
+    logits: floats.
+    dim: the dimension of `logits` along which to choose; it may be split.
+    temperature: T. At 0 the largest logit is chosen.
+    name: a name for the operation.
+
+  Returns:
+    int32 positions, without `dim`.
+  """
+  if temperature == 0.0:
+    return argmax(logits, dim, name)
+  # Gumbel, 1954: the largest of logits / T + g is distributed like that.
+  u = random_uniform(logits.mesh, logits.shape, 1e-9, 1.0)
+  gumbel = negative(log(negative(log(u))))
+  noisy = add(cast(logits, tf.float32), multiply(gumbel, temperature))
+  return argmax(noisy, dim, name)
