@@ -83,6 +83,7 @@ from .ops.binary import (
   sub as sub,
   where as where,
 )
+from .ops.cumulative import cumsum as cumsum
 from .ops.effects import (
   barrier as barrier,
   depend as depend,
@@ -91,6 +92,21 @@ from .ops.effects import (
   stop_gradient as stop_gradient,
 )
 from .ops.elementwise import cast as cast
+from .ops.extremes import (
+  argmax as argmax,
+  reduce_all as reduce_all,
+  reduce_any as reduce_any,
+  reduce_max as reduce_max,
+  reduce_min as reduce_min,
+  top_1 as top_1,
+)
+from .ops.gather import gather as gather, scatter_add as scatter_add
+from .ops.linear.concat_split import (
+  concat as concat,
+  split as split,
+  stack as stack,
+  unstack as unstack,
+)
 from .ops.linear.einsum import (
   einsum as einsum,
   matmul as matmul,
@@ -102,6 +118,12 @@ from .ops.linear.reshape import (
   replace_dimensions as replace_dimensions,
   reshape as reshape,
 )
+from .ops.linear.shift import shift as shift
+from .ops.linear.slice_pad import (
+  mtf_slice as mtf_slice,
+  mtf_slice as slice,  # noqa: A004
+  pad as pad,
+)
 from .ops.linear.sum_broadcast import (
   broadcast as broadcast,
   reduce_sum as reduce_sum,
@@ -111,7 +133,18 @@ from .ops.random import (
   random_normal as random_normal,
   random_uniform as random_uniform,
 )
+from .ops.reductions import (
+  pool_tensor_1d as pool_tensor_1d,
+  reduce_first as reduce_first,
+  reduce_mean as reduce_mean,
+  stride_tensor_1d as stride_tensor_1d,
+)
 from .ops.slicewise import cwise as cwise, slicewise as slicewise
+from .ops.softmax import (
+  log_softmax as log_softmax,
+  reduce_logsumexp as reduce_logsumexp,
+  softmax as softmax,
+)
 from .ops.source import (
   constant as constant,
   import_fully_replicated as import_fully_replicated,
@@ -124,6 +157,12 @@ from .ops.source import (
   ones_like as ones_like,
   zeros as zeros,
   zeros_like as zeros_like,
+)
+from .ops.top_k import (
+  nth_largest_element as nth_largest_element,
+  nth_smallest_element as nth_smallest_element,
+  sample_with_temperature as sample_with_temperature,
+  top_k as top_k,
 )
 from .ops.unary import (
   cos as cos,
