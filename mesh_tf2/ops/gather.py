@@ -20,7 +20,6 @@ from ..core.shape import Dimension, Shape, ShapeLike, to_shape, union
 from ..spmd import slices as on_slice
 from ..spmd.mesh import MeshImpl, Slices
 from .elementwise import cast
-from .linear.einsum import transpose
 from .linear.sum_broadcast import broadcast
 from .source import constant
 
@@ -89,7 +88,7 @@ class Gather(Primitive):
     self, mesh: MeshImpl, op: Apply, weights: Slices, indices: Slices
   ) -> Slices:
     shapes = [x.shape for x in op.inputs]
-    table = Table.of(*shapes, self.dim)
+    table = Table.of(shapes[0], shapes[1], self.dim)
 
     def look_up(
       w: tf.Tensor, i: tf.Tensor, at: tf.Tensor, lead: tuple[int, ...]

@@ -34,7 +34,7 @@ class Softmax(Primitive):
     return x
 
   def gradient(self, op: Apply, dy: Tensor) -> list[Tensor | None]:
-    # dx = y * (dy - sum(dy * y))
+    # With y = softmax(x): dx = y * (dy - sum(dy * y)).
     y, dy_wide = _wide(op.outputs[0]), _wide(dy)
     product = multiply(dy_wide, y)
     total = reduce_sum(product, reduced_dim=self.dim)
@@ -168,7 +168,7 @@ def log_softmax(
   extra_logit: Any = None,
   name: str | None = None,
 ) -> Tensor:
-  """x - log(sum(exp(x))) along a dimension.
+  """The logarithm of the softmax: x - log(sum(exp(x))).
 
   Args:
     x: floats.
