@@ -200,6 +200,7 @@ class ProgramFunction:
 
   def _trace(self, *args: Any, **kwargs: Any) -> Any:
     graph = Graph()
+    graph.step = self.program.step.read_value()
     mesh = Mesh(graph, "mesh")
     return self.program.run(graph, mesh, self.fn(mesh, *args, **kwargs))
 

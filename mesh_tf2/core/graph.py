@@ -79,6 +79,7 @@ class Graph:
     self._names: dict[str, int] = {}
     self.name_to_variable: dict[str, Any] = {}
     self.random_salt: tf.Tensor | None = None
+    self.step: tf.Tensor | None = None  # int64 scalar, counted from 0
 
   @property
   def operations(self) -> list[Operation]:
