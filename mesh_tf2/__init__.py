@@ -211,5 +211,8 @@ from .ops.variables import (
 # Floor 4: gradients.
 from .autodiff.gradients import gradients as gradients
 
+# Floor 6: layers.
+from . import layers as layers
+
 # Floor 7: programs.
 from .program import Program as Program, ProgramFunction as ProgramFunction
