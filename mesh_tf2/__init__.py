@@ -207,12 +207,23 @@ from .ops.variables import (
   get_variable as get_variable,
   read_variable as read_variable,
 )
+from .ops.while_loop import while_loop as while_loop
 
 # Floor 4: gradients.
+from .autodiff.custom_gradient import (
+  custom_gradient as custom_gradient,
+  recompute_grad as recompute_grad,
+)
 from .autodiff.gradients import gradients as gradients
 
 # Floor 6: layers.
 from . import layers as layers
 
+# Floor 5: from graphs to graphs.
+from .passes.microbatches import (
+  serialize_training_step as serialize_training_step,
+)
+
 # Floor 7: programs.
+from . import decode as beam_search  # noqa: F401  the original's name
 from .program import Program as Program, ProgramFunction as ProgramFunction

@@ -64,15 +64,15 @@ class Program:
       else PlacementMeshImpl(mesh_shape, layout, devices)
     )
     self.seed = tf.Variable(seed, dtype=tf.int64, trainable=False, name="seed")
-    self.step = tf.Variable(
-      0, dtype=tf.int64, trainable=False, name=STEP_NAME
-    )
+    self.step = tf.Variable(0, dtype=tf.int64, trainable=False, name=STEP_NAME)
     self.store: dict[str, LaidOutVariable] = {}
     self._strict = strict
     self._checked_layout = False
     self._state = _RestoringState(self.store, seed)
 
-  def function(self, fn: Callable[..., Any] | None = None, **kwargs: Any) -> Any:
+  def function(
+    self, fn: Callable[..., Any] | None = None, **kwargs: Any
+  ) -> Any:
     """Makes `fn(mesh, *args)` a function of TensorFlow tensors.
 
     Its mesh tensors come back whole, as TensorFlow tensors. All assignments
@@ -205,6 +205,7 @@ class ProgramFunction:
     return self.program.run(graph, mesh, self.fn(mesh, *args, **kwargs))
 
   def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    """What the function returns, as whole TensorFlow tensors."""
     return self.tf_function(*args, **kwargs)
 
   def build(self, *args: Any, **kwargs: Any) -> None:

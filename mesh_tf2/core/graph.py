@@ -365,7 +365,6 @@ class Apply(Operation):
     return Apply(self.primitive, inputs, self.mesh, self.primitive.name)
 
 
-
 def apply(
   primitive: Primitive,
   *inputs: Tensor,
@@ -387,5 +386,3 @@ def scoped_name(name: str) -> str:
   """`name` under the current `tf.compat.v1.variable_scope`."""
   scope = tf.compat.v1.get_variable_scope().name
   return f"{scope}/{name}" if scope else name
-
-

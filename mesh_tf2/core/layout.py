@@ -9,7 +9,6 @@ mesh dimension varies fastest.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Union
 
 from .errors import LayoutError
 from .shape import Dimension, Shape, ShapeLike, parse_pairs, to_shape
@@ -95,7 +94,9 @@ class LayoutRules:
       )
     return axes[0] if axes else None
 
-  def tensor_layout(self, tensor_shape: Shape, mesh_shape: Shape) -> TensorLayout:
+  def tensor_layout(
+    self, tensor_shape: Shape, mesh_shape: Shape
+  ) -> TensorLayout:
     """How a tensor of this shape is split over this mesh.
 
     Raises:
@@ -134,7 +135,7 @@ class LayoutRules:
     return ";".join(f"{t}:{m}" for t, m in self._pairs)
 
 
-LayoutLike = Union[LayoutRules, str, Iterable[tuple[str, str]]]
+LayoutLike = LayoutRules | str | Iterable[tuple[str, str]]
 
 
 def convert_to_layout_rules(x: LayoutLike) -> LayoutRules:
@@ -215,5 +216,3 @@ def processor_groups(
   for pnum in range(mesh_shape.size):
     groups.setdefault(pnum_to_group(mesh_shape, gone, pnum), []).append(pnum)
   return [groups[g] for g in sorted(groups)]
-
-

@@ -6,7 +6,7 @@ import math
 import operator
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Union
+from typing import Any, NamedTuple
 
 from .errors import ShapeError, did_you_mean
 
@@ -21,7 +21,7 @@ class Dimension(NamedTuple):
     return f"{self.name}:{self.size}"
 
 
-DimensionLike = Union[Dimension, tuple[str, int]]
+DimensionLike = Dimension | tuple[str, int]
 
 
 def convert_to_dimension(d: DimensionLike | None) -> Dimension | None:
@@ -183,7 +183,7 @@ class Shape:
     return " ".join(map(repr, self._dims))
 
 
-ShapeLike = Union[Shape, str, Iterable[DimensionLike]]
+ShapeLike = Shape | str | Iterable[DimensionLike]
 
 
 def _dims_of(x: Any) -> list[Dimension]:
@@ -206,7 +206,9 @@ def convert_to_shape(x: ShapeLike | None) -> Shape | None:
   if x is None or isinstance(x, Shape):
     return x
   if isinstance(x, str):
-    return Shape(_parse_dimension(name, size, x) for name, size in parse_pairs(x))
+    return Shape(
+      _parse_dimension(name, size, x) for name, size in parse_pairs(x)
+    )
   return Shape(x)
 
 

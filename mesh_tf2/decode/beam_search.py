@@ -129,7 +129,9 @@ class Search:
     (vocab,) = logits.shape.drop([self.batch, self.beam])
     k = min(2 * self.beam.size, vocab.size)
     choices = Dimension("_choices", k)
-    double = Dimension("_double_beam", min(2 * self.beam.size, k * self.beam.size))
+    double = Dimension(
+      "_double_beam", min(2 * self.beam.size, k * self.beam.size)
+    )
     log_probs = log_softmax(to_float(logits), vocab) + alive.scores
     values, tokens = top_k(log_probs, vocab, choices)
     pairs = Dimension("_pairs", self.beam.size * k)
@@ -170,7 +172,7 @@ def _join(a: Beams, b: Beams) -> Beams:
   return Beams(join(a.ids, b.ids, *names), join(a.scores, b.scores, *names), [])
 
 
-def beam_search(
+def beam_search(  # noqa: PLR0913  names fixed by the original
   logits_fn: LogitsFn,
   initial_ids: Tensor,
   alpha: float,
@@ -237,7 +239,11 @@ def beam_search(
     ]
 
   def unpack(
-    i: Tensor, ids: Tensor, scores: Tensor, done: Tensor, best: Tensor,
+    i: Tensor,
+    ids: Tensor,
+    scores: Tensor,
+    done: Tensor,
+    best: Tensor,
     *extra: Tensor,
   ) -> tuple[Tensor, Beams, Beams]:
     return i, Beams(ids, scores, list(extra)), Beams(done, best, [])
@@ -275,9 +281,7 @@ def _limit(mesh: Any, decode_length: Any, length: Dimension) -> Tensor:
 def _result(
   search: Search, i: Tensor, alive: Beams, finished: Beams
 ) -> tuple[Tensor, Tensor]:
-  some = reduce_any(
-    greater(finished.scores, -INF / 2), reduced_dim=search.beam
-  )
+  some = reduce_any(greater(finished.scores, -INF / 2), reduced_dim=search.beam)
   scores = where(
     some,
     finished.scores,

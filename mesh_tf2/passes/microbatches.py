@@ -102,9 +102,7 @@ def _loop(
   return sums[len(names) :], outputs
 
 
-def _place(
-  y: Tensor, m: Tensor, small: Dimension, micro: Dimension
-) -> Tensor:
+def _place(y: Tensor, m: Tensor, small: Dimension, micro: Dimension) -> Tensor:
   """An output with the batch dimension, at its place among micro-batches."""
   if small not in y.shape:
     return y

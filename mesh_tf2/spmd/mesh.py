@@ -290,9 +290,7 @@ class MeshImpl(abc.ABC):
     self._record("alltoall", (mesh_axis,), x)
     return self._alltoall(x, mesh_axis, split_axis, concat_axis)
 
-  def shift(
-    self, x: Slices, mesh_axis: int, offset: int, wrap: bool
-  ) -> Slices:
+  def shift(self, x: Slices, mesh_axis: int, offset: int, wrap: bool) -> Slices:
     """Sends each slice `offset` processors further along a mesh axis.
 
     Processors that receive nothing get zeros, unless the axis wraps.
@@ -306,7 +304,9 @@ class MeshImpl(abc.ABC):
   ) -> Slices: ...
 
   @abc.abstractmethod
-  def _allconcat(self, x: Slices, mesh_axis: int, concat_axis: int) -> Slices: ...
+  def _allconcat(
+    self, x: Slices, mesh_axis: int, concat_axis: int
+  ) -> Slices: ...
 
   @abc.abstractmethod
   def _alltoall(
@@ -409,9 +409,7 @@ class MeshImpl(abc.ABC):
   def _pad_rank(self, x: Slices, rank: int) -> Slices:
     sizes = self.slice_sizes(x)
     full = [1] * (rank - len(sizes)) + sizes
-    return self.map_trailing(
-      lambda x: on_slice.reshape(x, len(sizes), full), x
-    )
+    return self.map_trailing(lambda x: on_slice.reshape(x, len(sizes), full), x)
 
   def constant(self, value: tf.Tensor) -> Slices:
     """The same value on every processor."""

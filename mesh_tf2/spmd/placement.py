@@ -14,7 +14,11 @@ from typing import Any
 import tensorflow as tf
 
 from ..core.errors import LayoutError
-from ..core.layout import LayoutLike, pnum_to_processor_coordinates, processor_groups
+from ..core.layout import (
+  LayoutLike,
+  pnum_to_processor_coordinates,
+  processor_groups,
+)
 from ..core.shape import Shape, ShapeLike
 from .mesh import LaidOutVariable, MeshImpl, Slices
 

@@ -41,9 +41,7 @@ class VirtualSlices:
 class VirtualVariable(LaidOutVariable):
   """All slices of a variable in one `tf.Variable`."""
 
-  def __init__(
-    self, name: str, value: VirtualSlices, trainable: bool
-  ) -> None:
+  def __init__(self, name: str, value: VirtualSlices, trainable: bool) -> None:
     self._axes = value.axes
     self.tf_variable = tf.Variable(
       value.value, trainable=trainable, name=name.replace(":", "_")
@@ -127,9 +125,7 @@ class VirtualMeshImpl(MeshImpl):
       self._record("allreduce", mesh_axes, y)
       return y
 
-    return PendingSum(
-      mesh_axes, lambda: self._einsum(equation, xs, ()), total
-    )
+    return PendingSum(mesh_axes, lambda: self._einsum(equation, xs, ()), total)
 
   def _einsum(
     self, equation: str, xs: Sequence[VirtualSlices], summed: Sequence[int]
@@ -251,9 +247,7 @@ class VirtualMeshImpl(MeshImpl):
     final = list(sizes)
     final[split_axis] //= m
     final[concat_axis] *= m
-    return self.map_trailing(
-      lambda x: on_slice.reshape(x, len(cut), final), y
-    )
+    return self.map_trailing(lambda x: on_slice.reshape(x, len(cut), final), y)
 
   def _allreduce(
     self, x: Slices, mesh_axes: tuple[int, ...], reduction: str

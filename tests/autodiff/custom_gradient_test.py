@@ -1,7 +1,8 @@
 """Gradients that are written by hand, or that compute again."""
 
-import mesh_tf2 as mtf
 import numpy as np
+
+import mesh_tf2 as mtf
 from mesh_tf2.autodiff.custom_gradient import custom_gradient, recompute_grad
 from mesh_tf2.spmd.virtual import VirtualMeshImpl
 

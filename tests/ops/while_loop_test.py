@@ -1,9 +1,10 @@
 """Loops: values, layouts, accumulators, errors."""
 
-import mesh_tf2 as mtf
 import numpy as np
 import pytest
 import tensorflow as tf
+
+import mesh_tf2 as mtf
 from mesh_tf2.ops.while_loop import while_loop
 from mesh_tf2.spmd.placement import PlacementMeshImpl
 from mesh_tf2.spmd.virtual import VirtualMeshImpl
@@ -29,7 +30,7 @@ def test_a_loop_doubles_until_it_is_large_enough(rules):
   for impl in implementations(rules):
     mesh = new_mesh()
     x = mtf.import_tf_tensor(mesh, np.ones([4, 6], np.float32), [A, B])
-    total = lambda x: mtf.reduce_sum(x)  # noqa: E731
+    total = lambda x: mtf.reduce_sum(x)
     y, n = while_loop(
       lambda x, n: mtf.less(total(x), 100.0),
       lambda x, n: [x + x, n + 1],

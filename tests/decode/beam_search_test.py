@@ -1,0 +1,156 @@
+"""Beam search and greedy decoding: goldens, layouts, exhaustive search."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import mesh_tf2 as mtf
+from mesh_tf2.decode import beam_search, greedy_decode
+from mesh_tf2.spmd.placement import PlacementMeshImpl
+from mesh_tf2.spmd.virtual import VirtualMeshImpl
+
+IMPLEMENTATIONS = {
+  "one": lambda: VirtualMeshImpl("", ""),
+  "batch": lambda: VirtualMeshImpl("x:2", "batch:x"),
+  "vocab": lambda: VirtualMeshImpl("x:2;y:2", "batch:x;vocab:y"),
+  "placed": lambda: PlacementMeshImpl("y:2", "vocab:y", [""] * 2),
+}
+
+
+def search(impl, table, *, beam, length, **kwargs):
+  """Searches with logits that depend on position and previous token.
+
+  `table`: [batch, length, previous token, token].
+  """
+  batch = mtf.Dimension("batch", table.shape[0])
+  steps = mtf.Dimension("steps", table.shape[1])
+  previous = mtf.Dimension("previous", table.shape[2])
+  vocab = mtf.Dimension("vocab", table.shape[3])
+  beam = mtf.Dimension("beam", beam)
+  length = mtf.Dimension("length", length)
+  mesh = mtf.Mesh(mtf.Graph(), "mesh")
+  logits = mtf.import_tf_tensor(
+    mesh, table.astype(np.float32), [batch, steps, previous, vocab]
+  )
+
+  def logits_fn(step, ids, states):
+    now = mtf.gather(logits, step, steps)
+    last = mtf.gather(ids, step - 1, length)
+    return mtf.gather(now, last, previous), states
+
+  ids, scores = beam_search(
+    logits_fn,
+    mtf.zeros(mesh, [batch, beam, length], tf.int32),
+    kwargs.pop("alpha", 0.6),
+    **kwargs,
+  )
+  lowering = mtf.Lowering(mesh.graph, {mesh: impl})
+  return [lowering.export_to_tf_tensor(t).numpy() for t in (ids, scores)]
+
+
+@pytest.mark.parametrize("name", IMPLEMENTATIONS)
+def test_constant_logits_give_the_known_sequences(name):
+  row = np.array([0, 1, 5, 0, 2, 3])
+  table = np.broadcast_to(row, [2, 4, 6, 6])
+  ids, scores = search(IMPLEMENTATIONS[name](), table, beam=2, length=4)
+  np.testing.assert_array_equal(ids[0], [[1, 0, 0, 0], [0, 0, 0, 0]])
+  np.testing.assert_allclose(scores[0], [-4.196318, -1e7], rtol=1e-6)
+  np.testing.assert_array_equal(ids[0], ids[1])
+
+
+def exhaustive(table, length, alpha, eos=1):
+  """The best finished sequence of one example, by trying all."""
+  log_probs = table - np.log(np.exp(table).sum(-1, keepdims=True))
+  vocab, best = table.shape[-1], (-np.inf, None)
+  for n in range(1, length + 1):
+    for head in itertools.product(range(vocab), repeat=n - 1):
+      if eos in head:
+        continue
+      tokens, last, total = (*head, eos), 0, 0.0
+      for i, token in enumerate(tokens):
+        total += log_probs[i, last, token]
+        last = token
+      best = max(best, (total / ((5 + n) / 6) ** alpha, tokens))
+  return best
+
+
+@pytest.mark.parametrize("name", IMPLEMENTATIONS)
+@pytest.mark.parametrize("alpha", [0.0, 0.6])
+def test_a_wide_beam_finds_what_trying_all_finds(name, alpha):
+  table = np.random.default_rng(3).normal(size=[2, 4, 4, 4]) * 2
+  ids, scores = search(
+    IMPLEMENTATIONS[name](), table, beam=27, length=4, alpha=alpha
+  )
+  for row, example in enumerate(table):
+    score, tokens = exhaustive(example, 4, alpha)
+    np.testing.assert_allclose(scores[row, 0], score, rtol=1e-5)
+    want = [*tokens, *[0] * (4 - len(tokens))]
+    np.testing.assert_array_equal(ids[row, 0], want)
+
+
+def test_stopping_early_does_not_change_the_best_sequence():
+  table = np.random.default_rng(5).normal(size=[3, 6, 5, 5]) * 3
+  impl = VirtualMeshImpl("", "")
+  early, late = (
+    search(impl, table, beam=3, length=6, stop_early=s) for s in (True, False)
+  )
+  np.testing.assert_array_equal(early[0][:, 0], late[0][:, 0])
+  np.testing.assert_allclose(early[1][:, 0], late[1][:, 0], rtol=1e-6)
+
+
+def test_an_example_without_an_end_gives_normalised_unfinished_sequences():
+  table = np.zeros([1, 3, 4, 4])
+  table[..., 1] = -1e9
+  table[..., 2] = 1.0
+  ids, scores = search(VirtualMeshImpl("", ""), table, beam=2, length=3)
+  np.testing.assert_array_equal(ids[0, 0], [2, 2, 2])
+  one = 1 - np.log(np.e + 2)
+  np.testing.assert_allclose(scores[0, 0], 3 * one / (8 / 6) ** 0.6, rtol=1e-5)
+
+
+def test_decode_length_bounds_the_search():
+  table = np.zeros([1, 4, 4, 4])
+  table[..., 2] = 5.0
+  ids, _ = search(
+    VirtualMeshImpl("", ""), table, beam=1, length=4, decode_length=2
+  )
+  assert ids[0, 0, 2:].tolist() == [0, 0]
+
+
+def test_initial_ids_need_three_dimensions():
+  mesh = mtf.Mesh(mtf.Graph(), "mesh")
+  ids = mtf.zeros(mesh, "batch:2;length:3", tf.int32)
+  with pytest.raises(ValueError, match="batch, a beam and a length"):
+    beam_search(lambda *a: a, ids, 0.6)
+
+
+def test_greedy_decoding_takes_the_likeliest_token():
+  mesh = mtf.Mesh(mtf.Graph(), "mesh")
+  batch, length = mtf.Dimension("batch", 2), mtf.Dimension("length", 4)
+  vocab = mtf.Dimension("vocab", 4)
+  row = mtf.import_tf_tensor(mesh, [0.0, 1.0, 5.0, 0.0], [vocab])
+  ids = greedy_decode(
+    lambda step, ids, states: (mtf.broadcast(row, [batch, vocab]), states),
+    mtf.zeros(mesh, [batch, length], tf.int32),
+  )
+  impl = VirtualMeshImpl("x:2", "vocab:x")
+  lowering = mtf.Lowering(mesh.graph, {mesh: impl})
+  got = lowering.export_to_tf_tensor(ids).numpy()
+  np.testing.assert_array_equal(got, np.full([2, 4], 2))
+
+
+def test_forced_ids_are_taken_instead():
+  mesh = mtf.Mesh(mtf.Graph(), "mesh")
+  batch, length = mtf.Dimension("batch", 1), mtf.Dimension("length", 4)
+  vocab = mtf.Dimension("vocab", 4)
+  row = mtf.import_tf_tensor(mesh, [0.0, 1.0, 5.0, 0.0], [vocab])
+  ids = greedy_decode(
+    lambda step, ids, states: (mtf.broadcast(row, [batch, vocab]), states),
+    mtf.zeros(mesh, [batch, length], tf.int32),
+    forced_ids=mtf.import_tf_tensor(mesh, [[3, 0, 3, 0]], [batch, length]),
+  )
+  lowering = mtf.Lowering(mesh.graph, {mesh: VirtualMeshImpl("", "")})
+  got = lowering.export_to_tf_tensor(ids).numpy()
+  np.testing.assert_array_equal(got, [[3, 2, 3, 2]])
