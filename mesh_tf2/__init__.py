@@ -226,4 +226,5 @@ from .passes.microbatches import (
 
 # Floor 7: programs.
 from . import decode as beam_search  # noqa: F401  the original's name
+from . import optimize as optimize
 from .program import Program as Program, ProgramFunction as ProgramFunction

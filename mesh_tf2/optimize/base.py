@@ -1,0 +1,118 @@
+"""What all optimizers share: the loop over variables, slots, and rates.
+
+A slot is an untrainable float32 variable beside another one. Its name is the
+full name of that variable with a suffix, wherever it is created, because
+checkpoints are read by name.
+"""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Union
+
+import tensorflow as tf
+
+from ..core.graph import Graph, Operation, Tensor
+from ..core.shape import Shape
+from ..ops.cast import cast
+from ..ops.variables import Variable, get_variable, variable_of
+
+_log = logging.getLogger(__name__)
+
+Scalar = Union[float, tf.Tensor, Tensor]
+Rate = Union[Scalar, Callable[[tf.Tensor], Scalar]]  # perhaps of the step
+
+
+class Optimizer(abc.ABC):
+  """Turns gradients into assignments."""
+
+  def apply_grads(
+    self,
+    grads: Sequence[Tensor | None],
+    variables: Sequence[Variable | Tensor],
+  ) -> list[Operation]:
+    """The assignments of one step, to the variables and to their slots.
+
+    Args:
+      grads: for each variable its gradient, or None: the variable is left
+        alone then, with a warning in the log.
+      variables: variables, or the tensors of their values.
+
+    Raises:
+      ValueError: there are more of the ones than of the others.
+    """
+    if len(grads) != len(variables):
+      raise ValueError(
+        f"apply_grads: {len(grads)} gradients for {len(variables)} variables; "
+        "give one for each, or None"
+      )
+    updates: list[Operation] = []
+    with absolute_names():
+      for grad, var in zip(grads, map(variable_of, variables), strict=True):
+        if grad is None:
+          _log.warning("%s has no gradient and stays as it is", var.full_name)
+        else:
+          updates += self.apply_grad(grad, var)
+    return updates
+
+  @abc.abstractmethod
+  def apply_grad(self, grad: Tensor, var: Variable) -> list[Operation]:
+    """The assignments of one step for one variable.
+
+    Args:
+      grad: the gradient, of the shape of `var`.
+      var: a variable.
+    """
+
+
+def slot(var: Variable, suffix: str, shape: Shape) -> Tensor:
+  """What an optimizer remembers of a variable from step to step.
+
+  Args:
+    var: the variable.
+    suffix: of the name, after the full name of `var`.
+    shape: of the slot. It begins with zeros.
+  """
+  with absolute_names():
+    return get_variable(
+      var.mesh,
+      var.full_name + suffix,
+      shape,
+      tf.float32,
+      initializer=0.0,
+      trainable=False,
+    )
+
+
+@contextlib.contextmanager
+def absolute_names() -> Iterator[None]:
+  """Variables created inside are in no scope, whatever is around."""
+  root = tf.compat.v1.VariableScope(reuse=False, name="")
+  with tf.compat.v1.variable_scope(root, auxiliary_name_scope=False):
+    yield
+
+
+def scalar(rate: Rate, graph: Graph) -> Any:
+  """The value of a rate: a number, a TensorFlow or a mesh scalar.
+
+  Args:
+    rate: the value, or a function of the step (a float32 scalar).
+    graph: the graph whose step it is.
+
+  Raises:
+    ValueError: the graph does not know its step.
+  """
+  if isinstance(rate, Tensor):
+    return cast(rate, tf.float32)
+  if not callable(rate):
+    return rate
+  if graph.step is None:
+    raise ValueError(
+      "this rate depends on the step, and the graph does not know it: pass "
+      "learning_rate and decay_rate as numbers or scalars, run inside a "
+      "Program, or set graph.step"
+    )
+  return scalar(rate(tf.cast(graph.step, tf.float32)), graph)
