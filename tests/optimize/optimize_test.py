@@ -1,12 +1,9 @@
 """Optimizers against NumPy, over several steps, on every layout."""
 
-import logging
-
 import mesh_tf2 as mtf
 import numpy as np
 import pytest
 import tensorflow as tf
-from mesh_tf2.spmd.virtual import VirtualMeshImpl
 
 # A rule for a dimension that a variable lacks is no mistake here.
 pytestmark = pytest.mark.filterwarnings("ignore::mesh_tf2.LayoutWarning")
@@ -129,7 +126,7 @@ def numpy_adafactor(
     u = g / np.sqrt(mean_square(state, g**2 + 1e-30, rate))
     if clip is not None:
       u /= max(1.0, rms(u) / clip)
-    u *= (min((t + 1) ** -0.5, 0.01) if lr is None else lr)
+    u *= min((t + 1) ** -0.5, 0.01) if lr is None else lr
     if relative:
       u *= max(rms(seen), 1e-3)
     elif lr is None:
@@ -212,9 +209,7 @@ CASES = {
     numpy_adafactor(decay=lambda t: 1 - (max(t - 1, 0) + 1) ** -0.5),
   ),
   "adafactor with adam's decay": (
-    lambda: adafactor(
-      decay_rate=mtf.optimize.adafactor_decay_rate_adam(0.9)
-    ),
+    lambda: adafactor(decay_rate=mtf.optimize.adafactor_decay_rate_adam(0.9)),
     numpy_adafactor(decay=lambda t: 0.9 * (1 - 0.9**t) / (1 - 0.9 ** (t + 1))),
   ),
 }
@@ -226,7 +221,9 @@ def test_it_does_what_numpy_does(case):
   assert_close(run(make, "a:16 b:12"), expected(update, "a:16 b:12"))
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if "with a" in c or c == "sgd"])
+@pytest.mark.parametrize(
+  "case", [c for c in CASES if "with a" in c or c == "sgd"]
+)
 def test_activations_of_bfloat16_leave_the_arithmetic_in_float32(case):
   make, update = CASES[case]
   got = run(make, "a:16 b:12", dtype=tf.bfloat16)
