@@ -7,7 +7,7 @@ behind them.
 """
 
 try:
-  import tensorflow as _tf  # noqa: F401
+  import tensorflow as _tf
 except ImportError as _e:
   raise ImportError(
     "mesh_tf2 needs TensorFlow, whose wheel differs by machine. Install one of "
@@ -53,14 +53,14 @@ from .core.shape import (
 )
 
 # Floor 2: meshes and lowering.
-from .spmd import placement as placement_mesh_impl  # noqa: F401
+from .spmd import placement as placement_mesh_impl
 from .spmd import virtual as virtual_mesh_impl
 from .spmd.lowering import Lowering as Lowering
 from .spmd.mesh import MeshImpl as MeshImpl
 
 # Floor 3: operations.
 from .ops import initializers as initializers
-from .ops import operators as _operators  # noqa: F401  binds + - * / ...
+from .ops import operators as _operators
 from .ops.binary import (
   add as add,
   add_n as add_n,
@@ -87,7 +87,7 @@ from .ops.cumulative import cumsum as cumsum
 from .ops.effects import (
   barrier as barrier,
   depend as depend,
-  print_tensors as Print,  # noqa: N812
+  print_tensors as Print,
   scalar_summary as scalar_summary,
   stop_gradient as stop_gradient,
 )
@@ -121,7 +121,7 @@ from .ops.linear.reshape import (
 from .ops.linear.shift import shift as shift
 from .ops.linear.slice_pad import (
   mtf_slice as mtf_slice,
-  mtf_slice as slice,  # noqa: A004
+  mtf_slice as slice,
   pad as pad,
 )
 from .ops.linear.sum_broadcast import (
@@ -151,7 +151,7 @@ from .ops.source import (
   import_laid_out_tensor as import_laid_out_tensor,
   import_tf_tensor as import_tf_tensor,
   mtf_range as mtf_range,
-  mtf_range as range,  # noqa: A004
+  mtf_range as range,
   one_hot as one_hot,
   ones as ones,
   ones_like as ones_like,
@@ -173,10 +173,10 @@ from .ops.unary import (
   leaky_relu as leaky_relu,
   log as log,
   logical_not as logical_not,
-  mtf_abs as abs,  # noqa: A004
+  mtf_abs as abs,
   mtf_abs as mtf_abs,
   mtf_pow as mtf_pow,
-  mtf_pow as pow,  # noqa: A004
+  mtf_pow as pow,
   negative as negative,
   reciprocal as reciprocal,
   relu as relu,
@@ -225,6 +225,6 @@ from .passes.microbatches import (
 )
 
 # Floor 7: programs.
-from . import decode as beam_search  # noqa: F401  the original's name
+from . import decode as beam_search
 from . import optimize as optimize
 from .program import Program as Program, ProgramFunction as ProgramFunction

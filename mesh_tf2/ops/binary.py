@@ -30,7 +30,13 @@ from .elementwise import (
 from .linear.sum_broadcast import broadcast, keep_sum
 from .source import zeros_like
 
-__all__ = ["add", "equal", "greater", "multiply"]
+__all__ = [
+  "add",
+  "binary_arguments_to_tensors",
+  "equal",
+  "greater",
+  "multiply",
+]
 
 
 def less(x1: Any, x2: Any, output_shape: ShapeLike | None = None) -> Tensor:
@@ -213,6 +219,4 @@ def where(
   wanted = broadcast_shape(values, condition.shape, output_shape)
   shapes = (condition.shape, if_true.shape, if_false.shape)
   reached = wanted.keep(union(*shapes))
-  return broadcast(
-    apply(Where(reached), condition, if_true, if_false), wanted
-  )
+  return broadcast(apply(Where(reached), condition, if_true, if_false), wanted)

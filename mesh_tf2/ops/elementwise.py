@@ -52,6 +52,9 @@ def _none(x: Tensor, y: Tensor, dy: Tensor) -> None:
   return None
 
 
+COS: Unary
+SIGN: Unary
+
 # fmt: off
 #                   name           on a slice       gradient; None: by tape
 EXP         = Unary("exp",         tf.exp,          lambda x, y, dy: dy * y)
@@ -116,7 +119,7 @@ class Binary(Primitive):
     return self.label
 
   @property
-  def keeps_pending(self) -> bool:  # type: ignore[override]
+  def keeps_pending(self) -> bool:
     return self.label == "add"
 
   def infer(self, a: Aval, b: Aval) -> Aval:
@@ -157,7 +160,9 @@ class Binary(Primitive):
 
     def on_slices(*xs: tf.Tensor) -> tf.Tensor:
       pairs = zip(xs, shapes, strict=True)
-      return self.fn(*(on_slice.align(x, s, self.output_shape) for x, s in pairs))
+      return self.fn(
+        *(on_slice.align(x, s, self.output_shape) for x, s in pairs)
+      )
 
     return mesh.map_trailing(on_slices, *xs)
 
@@ -249,11 +254,16 @@ def binary(
   wanted = broadcast_shape(x1.shape, x2.shape, output_shape)
   reached = wanted.keep(union(x1.shape, x2.shape))
   fn, dfn, dtype = BINARY[label]
-  return broadcast(apply(Binary(label, fn, dfn, reached, dtype), x1, x2), wanted)
+  return broadcast(
+    apply(Binary(label, fn, dfn, reached, dtype), x1, x2), wanted
+  )
 
 
 def add(
-  x1: Any, x2: Any, output_shape: ShapeLike | None = None, name: str | None = None
+  x1: Any,
+  x2: Any,
+  output_shape: ShapeLike | None = None,
+  name: str | None = None,
 ) -> Tensor:
   """Sum, broadcasting by name; one operand may be a number."""
   if not isinstance(x2, Tensor) and isinstance(x1, Tensor):
@@ -264,7 +274,10 @@ def add(
 
 
 def multiply(
-  x1: Any, x2: Any, output_shape: ShapeLike | None = None, name: str | None = None
+  x1: Any,
+  x2: Any,
+  output_shape: ShapeLike | None = None,
+  name: str | None = None,
 ) -> Tensor:
   """Product, broadcasting by name; one operand may be a number."""
   if not isinstance(x2, Tensor) and isinstance(x1, Tensor):
@@ -274,9 +287,7 @@ def multiply(
   return binary("multiply", x1, x2, output_shape)
 
 
-def greater(
-  x1: Any, x2: Any, output_shape: ShapeLike | None = None
-) -> Tensor:
+def greater(x1: Any, x2: Any, output_shape: ShapeLike | None = None) -> Tensor:
   """Whether x1 > x2: bool."""
   return binary("greater", x1, x2, output_shape)
 

@@ -113,8 +113,12 @@ class VarianceScaling(Initializer):
       sizes = [1] * (2 - len(sizes)) + sizes if sizes else [1, 1]
       sizes = [sizes[-1], sizes[-1]]
     field = math.prod(sizes[:-2])
-    fans = {"fan_in": sizes[-2] * field, "fan_out": sizes[-1] * field}
-    fans["fan_avg"] = (fans["fan_in"] + fans["fan_out"]) / 2
+    inputs, outputs = sizes[-2] * field, sizes[-1] * field
+    fans = {
+      "fan_in": inputs,
+      "fan_out": outputs,
+      "fan_avg": (inputs + outputs) / 2,
+    }
     return fans[self.mode]
 
 

@@ -113,7 +113,9 @@ def slicewise(
   shapes: list[ShapeLike] = output_shape if several else [output_shape]
   dtypes = output_dtype if several else [output_dtype]
   avals = tuple(
-    Aval(xs[0].shape if s is None else to_shape(s), tf.as_dtype(t or xs[0].dtype))
+    Aval(
+      xs[0].shape if s is None else to_shape(s), tf.as_dtype(t or xs[0].dtype)
+    )
     for s, t in zip(shapes, dtypes, strict=True)
   )
   primitive = SlicewiseOperation(

@@ -76,7 +76,9 @@ class ImportLaidOutTensorOperation(Operation):
   def clone(self, inputs: Sequence[Tensor]) -> Operation:
     """The same slices, adopted again."""
     y = self._outputs[0]
-    return ImportLaidOutTensorOperation(self.mesh, self._slices, y.shape, y.dtype)
+    return ImportLaidOutTensorOperation(
+      self.mesh, self._slices, y.shape, y.dtype
+    )
 
 
 def import_tf_tensor(

@@ -27,7 +27,7 @@ def cos(x: Tensor, name: str = "cos") -> Tensor:
 
 
 def square(x: Tensor, name: str = "square") -> Tensor:
-  """x * x."""
+  """X * x."""
   return apply(rows.SQUARE, x, name=name)
 
 
@@ -47,7 +47,7 @@ def log(x: Tensor, name: str = "log") -> Tensor:
 
 
 def exp(x: Tensor, name: str = "exp") -> Tensor:
-  """e to the power of x."""
+  """E to the power of x."""
   return apply(rows.EXP, x, name=name)
 
 
@@ -72,12 +72,12 @@ def logical_not(x: Tensor, name: str = "logical_not") -> Tensor:
 
 
 def swish(x: Tensor) -> Tensor:
-  """x * sigmoid(x) (Ramachandran et al., 2017)."""
+  """X * sigmoid(x) (Ramachandran et al., 2017)."""
   return apply(rows.SWISH, x)
 
 
 def gelu(x: Tensor) -> Tensor:
-  """x times the normal distribution function at x, in tanh's approximation.
+  """X times the normal distribution function at x, in tanh's approximation.
 
   Hendrycks and Gimpel, Gaussian error linear units, 2016.
   """
@@ -85,7 +85,7 @@ def gelu(x: Tensor) -> Tensor:
 
 
 def elu(x: Tensor) -> Tensor:
-  """x where positive, else exp(x) - 1 (Clevert et al., 2016)."""
+  """X where positive, else exp(x) - 1 (Clevert et al., 2016)."""
   return apply(rows.ELU, x)
 
 
@@ -112,7 +112,7 @@ def relu(x: Tensor, name: str = "relu") -> Tensor:
 def leaky_relu(
   x: Tensor, alpha: float = 0.2, name: str = "leaky_relu"
 ) -> Tensor:
-  """x where positive, else alpha * x. Its gradient at 0 is alpha."""
+  """X where positive, else alpha * x. Its gradient at 0 is alpha."""
 
   def dx(x: Tensor, y: Tensor, dy: Tensor) -> Tensor:
     positive = cast(greater(x, 0), dy.dtype)
@@ -140,7 +140,7 @@ def mtf_abs(x: Tensor) -> Tensor:
 
 
 def mtf_pow(x: Tensor, y: float) -> Tensor:
-  """x to the power of the number y."""
+  """X to the power of the number y."""
 
   def dx(x: Tensor, _: Tensor, dy: Tensor) -> Tensor:
     return multiply(dy, y) * mtf_pow(x, y - 1)
@@ -149,17 +149,17 @@ def mtf_pow(x: Tensor, y: float) -> Tensor:
 
 
 def to_float(x: Tensor, name: str = "to_float") -> Tensor:
-  """x as float32."""
+  """X as float32."""
   return cast(x, tf.float32, name)
 
 
 def to_bfloat16(x: Tensor, name: str = "to_bfloat16") -> Tensor:
-  """x as bfloat16."""
+  """X as bfloat16."""
   return cast(x, tf.bfloat16, name)
 
 
 def to_int32(x: Tensor, name: str = "to_int32") -> Tensor:
-  """x as int32, rounded towards zero."""
+  """X as int32, rounded towards zero."""
   return cast(x, tf.int32, name)
 
 

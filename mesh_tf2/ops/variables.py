@@ -180,7 +180,7 @@ class ReadVariable(Operation):
     lowering.set_tensor_lowering(self._outputs[0], slices)
 
 
-def get_variable(
+def get_variable(  # noqa: PLR0913  names fixed by the original
   mesh: Mesh,
   name: str,
   shape: ShapeLike,
@@ -308,12 +308,12 @@ def assign(
 
 
 def assign_add(var: Variable | Tensor, new_val: Tensor) -> Assign:
-  """var += new_val, in the slice dtype."""
+  """Var += new_val, in the slice dtype."""
   return assign(var, new_val, assign_add_slice)
 
 
 def assign_sub(var: Variable | Tensor, new_val: Tensor) -> Assign:
-  """var -= new_val, in the slice dtype."""
+  """Var -= new_val, in the slice dtype."""
   return assign(var, new_val, assign_sub_slice)
 
 

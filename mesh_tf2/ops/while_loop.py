@@ -85,9 +85,7 @@ class WhileLoopOperation(Operation):
       *self._cond.externals(self._loop_inputs),
       *self._body.externals(self._loop_inputs),
     ]
-    super().__init__(
-      [*inputs, *dict.fromkeys(externals)], mesh, name
-    )
+    super().__init__([*inputs, *dict.fromkeys(externals)], mesh, name)
     self._outputs = [
       Tensor(self, y.shape, y.dtype, index=i)
       for i, y in enumerate(self._body.results)

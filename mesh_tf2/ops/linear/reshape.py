@@ -18,8 +18,8 @@ as right.
 from __future__ import annotations
 
 import dataclasses
-import math
 from collections.abc import Sequence
+from typing import TypeVar
 
 import tensorflow as tf
 
@@ -157,7 +157,7 @@ class _Walk:
   def refine(self, strides: list[int]) -> None:
     """Gives the slices one axis for each step between boundaries."""
     self._strides = strides
-    sizes = [b // a for a, b in zip(strides, strides[1:], strict=False)]
+    sizes = [b // a for a, b in itertools.pairwise(strides)]
     for d in self.owned.values():
       if d.size > 1:
         sizes[strides.index(d.stride)] = 1
@@ -244,11 +244,14 @@ def anonymize(x: Tensor) -> Tensor:
   return reshape(x, anonymous_shape(x.shape))
 
 
+T = TypeVar("T", Tensor, Shape)
+
+
 def replace_dimensions(
-  tensor_or_shape: Tensor | Shape,
+  tensor_or_shape: T,
   old_dim_or_dims: Dimension | Sequence[Dimension],
   new_dim_or_dims: Dimension | Sequence[Dimension],
-) -> Tensor | Shape:
+) -> T:
   """Puts some dimensions in the place of others that stand side by side.
 
   Args:
@@ -261,19 +264,26 @@ def replace_dimensions(
       one of the lists is empty.
   """
   if isinstance(tensor_or_shape, Tensor):
-    shape = replace_dimensions(
-      tensor_or_shape.shape, old_dim_or_dims, new_dim_or_dims
+    shape = tensor_or_shape.shape
+    return reshape(
+      tensor_or_shape, _replaced(shape, old_dim_or_dims, new_dim_or_dims)
     )
-    return reshape(tensor_or_shape, shape)
+  return _replaced(tensor_or_shape, old_dim_or_dims, new_dim_or_dims)
+
+
+def _replaced(
+  shape: Shape,
+  old_dim_or_dims: Dimension | Sequence[Dimension],
+  new_dim_or_dims: Dimension | Sequence[Dimension],
+) -> Shape:
   old, new = _as_list(old_dim_or_dims), _as_list(new_dim_or_dims)
-  dims = tensor_or_shape.dims
   if not old or not new:
     raise ShapeError("replace_dimensions needs old and new dimensions")
-  at = tensor_or_shape.index(old[0])
+  dims, at = shape.dims, shape.index(old[0])
   if dims[at : at + len(old)] != old:
     raise ShapeError(
       f"replace_dimensions: [{Shape(old)}] do not follow each other in "
-      f"[{tensor_or_shape}]; transpose it first"
+      f"[{shape}]; transpose it first"
     )
   return Shape([*dims[:at], *new, *dims[at + len(old) :]])
 

@@ -8,6 +8,7 @@ holds.
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import tensorflow as tf
 
@@ -117,7 +118,7 @@ def broadcast(x: Tensor, new_shape: ShapeLike) -> Tensor:
 
 
 def reduced_shape(
-  x: Tensor, output_shape: ShapeLike | None, reduced_dim: object
+  x: Tensor, output_shape: ShapeLike | None, reduced_dim: Any
 ) -> Shape:
   """The shape that a reduction leaves, from what its caller says of it."""
   if output_shape is not None:
@@ -136,7 +137,7 @@ def reduce_sum(
   x: Tensor,
   disable_positional_args: None = None,
   output_shape: ShapeLike | None = None,
-  reduced_dim: object = None,
+  reduced_dim: Any = None,
   name: str | None = None,
 ) -> Tensor:
   """Sums over a dimension, or over all that `output_shape` lacks.
