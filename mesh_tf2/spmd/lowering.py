@@ -14,7 +14,7 @@ from typing import Any
 import tensorflow as tf
 
 from ..core.errors import LayoutError
-from ..core.graph import Graph, Mesh, Operation, Tensor
+from ..core.graph import Apply, Graph, Mesh, Operation, Tensor
 from ..core.shape import Shape
 from . import random_bits
 from .mesh import Collective, MeshImpl, PendingSum, Slices
@@ -206,6 +206,10 @@ def check_layout(
     impl = mesh_to_impl[op.mesh]
     for x in op.outputs:
       _check_shape(op, x.shape, impl)
+    if isinstance(op, Apply):
+      # Two dimensions that meet only inside, as in a sum of products, cannot
+      # share a mesh dimension either.
+      _check_shape(op, op.primitive.iteration(op), impl)
     for x in [*op.inputs, *op.outputs]:
       for d in x.shape:
         axis = impl.tensor_dimension_to_mesh_axis(d)
