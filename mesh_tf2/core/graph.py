@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import tensorflow as tf
 
+from .pretty import to_text
 from .shape import Shape, ShapeLike, to_shape
 
 if TYPE_CHECKING:
@@ -126,8 +127,8 @@ class Graph:
 
   @property
   def to_string(self) -> str:
-    """One line an operation."""
-    return "\n".join(o.to_string for o in self._operations)
+    """The variables, then the other operations: one line each."""
+    return to_text(self)
 
   def __repr__(self) -> str:
     return self.to_string

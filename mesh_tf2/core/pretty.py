@@ -43,7 +43,7 @@ def variable_line(variable: Operation) -> str:
 
 
 def operation_line(op: Operation) -> str:
-  """`name: kind(inputs) -> float32[a:4]`, and what it assigns to, if it does."""
+  """`name: kind(inputs) -> float32[a:4]`, or what it assigns to."""
   inputs = ", ".join(map(tensor_name, op.inputs))
   line = f"{op.name}: {kind_of(op)}({inputs})"
   if op.outputs:
@@ -56,7 +56,9 @@ def operation_line(op: Operation) -> str:
 def kind_of(op: Operation) -> str:
   """The name of the primitive, or of the class of another operation."""
   primitive = getattr(op, "primitive", None)
-  return primitive.name if primitive else type(op).__name__.lower()
+  if primitive is not None:
+    return str(primitive.name)
+  return type(op).__name__.removesuffix("Operation").lower()
 
 
 def tensor_name(x: Tensor) -> str:

@@ -1,12 +1,23 @@
 """Optimizers: from gradients to assignments. All arithmetic is float32."""
 
 from .adafactor import (
-  AdafactorOptimizer as AdafactorOptimizer,
-  adafactor_decay_rate_adam as adafactor_decay_rate_adam,
-  adafactor_decay_rate_pow as adafactor_decay_rate_pow,
-  reduce_rms as reduce_rms,
+  AdafactorOptimizer,
+  adafactor_decay_rate_adam,
+  adafactor_decay_rate_pow,
+  reduce_rms,
 )
-from .adam import AdamWeightDecayOptimizer as AdamWeightDecayOptimizer
-from .base import Optimizer as Optimizer
-from .momentum import MomentumOptimizer as MomentumOptimizer
-from .sgd import SgdOptimizer as SgdOptimizer
+from .adam import AdamWeightDecayOptimizer
+from .base import Optimizer
+from .momentum import MomentumOptimizer
+from .sgd import SgdOptimizer
+
+__all__ = [
+  "AdafactorOptimizer",
+  "AdamWeightDecayOptimizer",
+  "MomentumOptimizer",
+  "Optimizer",
+  "SgdOptimizer",
+  "adafactor_decay_rate_adam",
+  "adafactor_decay_rate_pow",
+  "reduce_rms",
+]

@@ -11,7 +11,7 @@ import abc
 import contextlib
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Union
+from typing import Any
 
 import tensorflow as tf
 
@@ -22,8 +22,8 @@ from ..ops.variables import Variable, get_variable, variable_of
 
 _log = logging.getLogger(__name__)
 
-Scalar = Union[float, tf.Tensor, Tensor]
-Rate = Union[Scalar, Callable[[tf.Tensor], Scalar]]  # perhaps of the step
+Scalar = float | tf.Tensor | Tensor
+Rate = Scalar | Callable[[tf.Tensor], Scalar]  # perhaps a function of the step
 
 
 class Optimizer(abc.ABC):

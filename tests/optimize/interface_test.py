@@ -2,10 +2,11 @@
 
 import logging
 
-import mesh_tf2 as mtf
 import numpy as np
 import pytest
 import tensorflow as tf
+
+import mesh_tf2 as mtf
 from mesh_tf2.spmd.placement import PlacementMeshImpl
 from mesh_tf2.spmd.virtual import VirtualMeshImpl
 

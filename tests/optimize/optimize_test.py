@@ -1,9 +1,10 @@
 """Optimizers against NumPy, over several steps, on every layout."""
 
-import mesh_tf2 as mtf
 import numpy as np
 import pytest
 import tensorflow as tf
+
+import mesh_tf2 as mtf
 
 # A rule for a dimension that a variable lacks is no mistake here.
 pytestmark = pytest.mark.filterwarnings("ignore::mesh_tf2.LayoutWarning")
