@@ -18,6 +18,7 @@ as right.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 from typing import TypeVar
 
