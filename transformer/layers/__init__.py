@@ -1,0 +1,1 @@
+"""The layers that a Transformer is stacked from."""

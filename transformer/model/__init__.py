@@ -1,0 +1,1 @@
+"""The models: one stack, or an encoder and a decoder."""

@@ -1,0 +1,1 @@
+"""From ids to activations and back, and the positions of tokens."""
