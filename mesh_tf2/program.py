@@ -23,6 +23,7 @@ from .core.graph import Graph, Mesh, Operation, Tensor
 from .core.layout import LayoutLike
 from .core.shape import Shape, ShapeLike
 from .spmd import random_bits
+from .spmd.cost import Cost, program_cost
 from .spmd.lowering import Lowering, needed
 from .spmd.mesh import LaidOutVariable, MeshImpl, Slices
 from .spmd.placement import PlacementMeshImpl
@@ -142,6 +143,20 @@ class Program:
   def unused_checkpoint_names(self) -> list[str]:
     """Names in the restored checkpoint that no variable has taken."""
     return sorted(self._state.names() - set(self.store))
+
+  def cost(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Cost:
+    """FLOPs, memory and communication of a call, from shapes and layout.
+
+    Args:
+      fn: a function of this program, or what would be made one.
+      *args: arrays, tensors or `tf.TensorSpec`s: only shapes count.
+      **kwargs: likewise.
+
+    Returns:
+      The counts, which print as a table. Nothing is allocated or run.
+    """
+    build = fn.fn if isinstance(fn, ProgramFunction) else fn
+    return program_cost(build, self.mesh_impl, args, kwargs)
 
   # Carrying out a graph.
 

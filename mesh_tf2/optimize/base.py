@@ -11,7 +11,7 @@ import abc
 import contextlib
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import tensorflow as tf
 
@@ -22,8 +22,9 @@ from ..ops.variables import Variable, get_variable, variable_of
 
 _log = logging.getLogger(__name__)
 
-Scalar = float | tf.Tensor | Tensor
-Rate = Scalar | Callable[[tf.Tensor], Scalar]  # perhaps a function of the step
+Scalar: TypeAlias = float | tf.Tensor | Tensor
+# A value, or a function of the step that makes it.
+Rate: TypeAlias = Scalar | Callable[[tf.Tensor], Scalar]
 
 
 class Optimizer(abc.ABC):

@@ -1,0 +1,318 @@
+"""What a program costs on a mesh, counted from shapes and layout.
+
+The program is built and lowered as ever, onto a mesh that computes nothing
+(`counting.py`): no array is made, and a model of any size is counted in the
+time that it takes to trace it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+import tensorflow as tf
+
+from ..core.graph import Graph, Mesh, Operation, Tensor
+from ..core.shape import Shape
+from .counting import CountingMeshImpl, UnknownState, unknown
+from .lowering import Lowering, needed
+from .mesh import Collective, MeshImpl
+
+T = TypeVar("T")
+
+
+@dataclasses.dataclass(frozen=True)
+class VariableCost:
+  """The variables of a program.
+
+  Attributes:
+    parameters: elements of trainable variables.
+    parameters_per_processor: those that one processor holds.
+    bytes: of all variables, optimizer slots included, as kept between steps.
+    bytes_per_processor: those that one processor holds.
+  """
+
+  parameters: int
+  parameters_per_processor: int
+  bytes: int
+  bytes_per_processor: int
+
+  def __str__(self) -> str:
+    return (
+      f"{self.parameters:,} parameters ({self.parameters_per_processor:,} per "
+      f"processor); all variables take {self.bytes:,} bytes "
+      f"({self.bytes_per_processor:,} per processor)"
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class CollectiveCost:
+  """All communication of one kind over the same mesh dimensions.
+
+  Attributes:
+    kind: allreduce, allconcat, alltoall or shift.
+    mesh_dims: names of the mesh dimensions along which it goes.
+    dtype: of an element.
+    count: how many times.
+    elements: of one processor's results, all times together. For all kinds but
+      allconcat, a processor puts in as many.
+  """
+
+  kind: str
+  mesh_dims: tuple[str, ...]
+  dtype: tf.DType
+  count: int
+  elements: int
+
+  @property
+  def bytes(self) -> int:
+    """The bytes of `elements`."""
+    return self.elements * self.dtype.size
+
+
+@dataclasses.dataclass(frozen=True)
+class Cost:
+  """What one call of a function costs. Prints as a table.
+
+  Attributes:
+    mesh_shape: the mesh dimensions.
+    variables: their number and size.
+    activation_bytes_per_processor: of the results of all operations, as if all
+      lived at once; what a loop makes is counted for one round.
+    flops: operations on numbers that the program asks for.
+    flops_per_processor: operations that one processor carries out; where work
+      is replicated, all of them together do more than `flops`.
+    collectives: the communication, by kind, mesh dimensions and dtype.
+  """
+
+  mesh_shape: Shape
+  variables: VariableCost
+  activation_bytes_per_processor: int
+  flops: int
+  flops_per_processor: int
+  collectives: tuple[CollectiveCost, ...]
+
+  @property
+  def parameters(self) -> int:
+    """Elements of trainable variables."""
+    return self.variables.parameters
+
+  def __str__(self) -> str:
+    v = self.variables
+    sizes = [
+      (f"mesh [{self.mesh_shape}]", "whole", "per processor"),
+      ("parameters", v.parameters, v.parameters_per_processor),
+      ("variables, bytes", v.bytes, v.bytes_per_processor),
+      ("activations, bytes", "", self.activation_bytes_per_processor),
+      ("FLOPs", self.flops, self.flops_per_processor),
+    ]
+    if not self.collectives:
+      return f"{_table(sizes)}\nno communication"
+    sent: list[Sequence[Any]] = [
+      ("communication per processor", "times", "elements", "bytes")
+    ]
+    for c in self.collectives:
+      what = f"{c.kind} over {' '.join(c.mesh_dims)}, {c.dtype.name}"
+      sent.append((what, c.count, c.elements, c.bytes))
+    return f"{_table(sizes)}\n\n{_table(sent)}"
+
+
+def _table(rows: Sequence[Sequence[Any]]) -> str:
+  """Aligns columns: the first to the left, the others to the right."""
+  cells = [[f"{x:,}" if isinstance(x, int) else x for x in row] for row in rows]
+  first, *widths = [
+    max(map(len, column)) for column in zip(*cells, strict=True)
+  ]
+  return "\n".join(
+    "  ".join([row[0].ljust(first), *map(str.rjust, row[1:], widths)])
+    for row in cells
+  )
+
+
+def program_cost(
+  fn: Callable[..., Any],
+  mesh_impl: MeshImpl,
+  args: Sequence[Any] = (),
+  kwargs: Mapping[str, Any] | None = None,
+) -> Cost:
+  """What one call of `fn(mesh, *args, **kwargs)` costs. Nothing is allocated.
+
+  Args:
+    fn: builds a graph, as for `Program.function`.
+    mesh_impl: its shape and its layout rules are used, nothing else.
+    args: arrays, tensors or `tf.TensorSpec`s, and whatever else `fn` takes.
+    kwargs: likewise.
+
+  Raises:
+    LayoutError: a tensor cannot be laid out.
+  """
+  impl = CountingMeshImpl(mesh_impl.shape, mesh_impl.layout_rules)
+
+  def count(mesh: Mesh, result: Any) -> Cost:
+    return _cost_of(mesh, result, impl)
+
+  return _traced(count, fn, args, kwargs or {})
+
+
+def build_graph(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Graph:
+  """The graph that `fn(mesh, *args, **kwargs)` builds. Nothing is allocated.
+
+  Args:
+    fn: builds a graph, as for `Program.function`.
+    *args: arrays, tensors or `tf.TensorSpec`s, and whatever else `fn` takes.
+    **kwargs: likewise.
+  """
+  return _traced(lambda mesh, result: mesh.graph, fn, args, kwargs)
+
+
+def variable_cost(
+  graph: Graph, mesh_impl: MeshImpl | None = None
+) -> VariableCost:
+  """The variables of a graph. It need not be lowered.
+
+  Args:
+    graph: a graph, perhaps one from `build_graph`.
+    mesh_impl: how variables are split; by default one processor holds all.
+
+  Raises:
+    LayoutError: a variable cannot be laid out.
+  """
+  impl = mesh_impl or CountingMeshImpl("", "")
+  parameters = graph.trainable_variables
+  every = graph.all_variables
+  return VariableCost(
+    parameters=sum(v.size for v in parameters),
+    parameters_per_processor=sum(impl.slice_size(v.shape) for v in parameters),
+    bytes=sum(v.size * v.slice_dtype.size for v in every),
+    bytes_per_processor=sum(
+      impl.slice_size(v.shape) * v.slice_dtype.size for v in every
+    ),
+  )
+
+
+def _traced(
+  use: Callable[[Mesh, Any], T],
+  fn: Callable[..., Any],
+  args: Sequence[Any],
+  kwargs: Mapping[str, Any],
+) -> T:
+  """Builds a graph where tensors have no values, and hands it to `use`."""
+  made: list[T] = []
+
+  def trace(*args: Any, **kwargs: Any) -> None:
+    graph = Graph()
+    graph.step = unknown(tf.int64, [])
+    mesh = Mesh(graph, "mesh")
+    made.append(use(mesh, fn(mesh, *args, **kwargs)))
+
+  args, kwargs = tf.nest.map_structure(_as_spec, (list(args), dict(kwargs)))
+  tf.function(trace, autograph=False).get_concrete_function(*args, **kwargs)
+  return made[0]
+
+
+def _as_spec(x: Any) -> Any:
+  if isinstance(x, (np.ndarray, np.generic)):
+    return tf.TensorSpec(x.shape, x.dtype)
+  return tf.TensorSpec(x.shape, x.dtype) if tf.is_tensor(x) else x
+
+
+def _cost_of(mesh: Mesh, result: Any, impl: MeshImpl) -> Cost:
+  graph = mesh.graph
+  results = [x for x in tf.nest.flatten(result) if isinstance(x, Tensor)]
+  roots = [x.operation for x in results]
+  roots += [op for op in graph.operations if getattr(op, "has_effect", False)]
+  lowering = _CountingLowering(
+    graph,
+    {mesh: impl},
+    needed(roots, graph),
+    UnknownState(),
+    unknown(tf.uint64, []),
+  )
+  for x in results:
+    lowering.export_to_tf_tensor(x)
+  rounds = lowering.rounds
+  whole, own = 0, 0
+  for op, times in rounds.items():
+    points, flops = _points(op)
+    whole += points.size * flops * times
+    own += _own_points(points, impl) * flops * times
+  return Cost(
+    impl.shape,
+    variable_cost(graph, impl),
+    sum(_bytes(op, impl) for op in rounds),
+    whole,
+    own,
+    _by_kind(lowering.collectives, rounds, impl.shape),
+  )
+
+
+class _CountingLowering(Lowering):
+  """Remembers what it lowered, and how often that would run."""
+
+  def __init__(self, *args: Any) -> None:
+    self.rounds: dict[Operation, int] = {}
+    super().__init__(*args)
+
+  def run(self, operations: Iterable[Operation]) -> None:
+    """Lowers operations, perhaps those inside another one."""
+    around = self._current
+    times = 1 if around is None else self.rounds[around] * _rounds(around)
+    todo = list(operations)
+    self.rounds.update(dict.fromkeys(todo, times))
+    super().run(todo)
+
+
+def _rounds(loop: Operation) -> int:
+  """How often what is inside an operation runs; 1 where nobody knows."""
+  return getattr(loop, "max_rounds", None) or 1
+
+
+def _points(op: Operation) -> tuple[Shape, int]:
+  """The points that are computed, and the operations on each of them."""
+  primitive = getattr(op, "primitive", None)
+  if primitive is None or not op.outputs:
+    return Shape([]), 0
+  return primitive.iteration(op), primitive.flops_per_point
+
+
+def _own_points(points: Shape, impl: MeshImpl) -> int:
+  """One processor's share, dimension by dimension.
+
+  Two factors of an einsum may be split over the same mesh dimension, so the
+  points as a whole need not be a shape that can be laid out.
+  """
+  axes = [impl.tensor_dimension_to_mesh_axis(d) for d in points]
+  return math.prod(
+    d.size if a is None else d.size // impl.shape[a].size
+    for d, a in zip(points, axes, strict=True)
+  )
+
+
+def _bytes(op: Operation, impl: MeshImpl) -> int:
+  """Of the slices that an operation makes. A variable's are its own."""
+  if hasattr(op, "full_name"):
+    return 0
+  return sum(impl.slice_size(y.shape) * y.dtype.size for y in op.outputs)
+
+
+def _by_kind(
+  events: Iterable[tuple[Operation, Collective]],
+  rounds: Mapping[Operation, int],
+  mesh_shape: Shape,
+) -> tuple[CollectiveCost, ...]:
+  count: dict[Any, int] = defaultdict(int)
+  elements: dict[Any, int] = defaultdict(int)
+  for op, event in events:
+    dims = tuple(mesh_shape[a] for a in event.mesh_axes)
+    if math.prod(d.size for d in dims) > 1:
+      row = event.kind, tuple(d.name for d in dims), event.dtype
+      count[row] += rounds[op]
+      elements[row] += event.elements * rounds[op]
+  return tuple(
+    CollectiveCost(*row, count[row], elements[row])
+    for row in sorted(count, key=lambda row: (*row[:2], row[2].name))
+  )
