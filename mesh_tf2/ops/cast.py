@@ -28,6 +28,13 @@ class Cast(Primitive):
     return mesh.map_trailing(lambda x: tf.cast(x, self.dtype), x)
 
 
+def as_number(value: Any, dtype: tf.DType) -> tf.Tensor:
+  """A number in a dtype; a Python float keeps all the digits it can."""
+  if isinstance(value, float):
+    value = tf.constant(value, tf.float64)  # not float32, the default
+  return tf.cast(value, dtype)
+
+
 def cast(x: Tensor, dtype: Any, name: str | None = None) -> Tensor:
   """`x` in another dtype; `x` itself if it has that dtype."""
   dtype = tf.as_dtype(dtype)

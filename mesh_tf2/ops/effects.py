@@ -13,6 +13,12 @@ from ..spmd.lowering import Lowering
 from ..spmd.mesh import MeshImpl, Slices
 
 
+_SCALARS = tf.compat.v1.SummaryMetadata(
+  plugin_data=tf.compat.v1.SummaryMetadata.PluginData(plugin_name="scalars"),
+  data_class=1,  # DATA_CLASS_SCALAR in TensorFlow's summary.proto
+)
+
+
 @dataclasses.dataclass(frozen=True)
 class StopGradient(Primitive):
   """A copy through which no gradient flows."""
@@ -108,7 +114,9 @@ class ScalarSummary(Effect):
   def act(self, values: Sequence[tf.Tensor]) -> None:
     """Writes it at `tf.summary.experimental.get_step()`."""
     if tf.summary.experimental.get_step() is not None:
-      tf.summary.scalar(self._label, values[0])
+      # `tf.summary.scalar` would need the package tensorboard.
+      value = tf.cast(values[0], tf.float32)
+      tf.summary.write(self._label, value, metadata=_SCALARS)
 
 
 def scalar_summary(name: str, x: Tensor) -> Tensor:

@@ -17,6 +17,7 @@ from ..core.graph import Apply, Aval, Primitive, Tensor, apply
 from ..core.shape import Shape, ShapeLike, is_subsequence, to_shape, union
 from ..spmd import slices as on_slice
 from ..spmd.mesh import MeshImpl, PendingSum, Slices
+from .cast import as_number
 from .cast import cast as cast
 from .linear.sum_broadcast import broadcast, keep_sum
 from .slicewise import gradient_by_tape
@@ -100,7 +101,7 @@ class Scalar(Primitive):
     return [multiply(dy, self.number) if self.label == "multiply" else dy]
 
   def lower(self, mesh: MeshImpl, op: Apply, x: Slices) -> Slices:
-    number = tf.cast(self.number, op.inputs[0].dtype)
+    number = as_number(self.number, op.inputs[0].dtype)
     return mesh.map_trailing(lambda x: self.fn(x, number), x)
 
 
@@ -216,10 +217,10 @@ def binary_arguments_to_tensors(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
   if isinstance(x1, Tensor) and isinstance(x2, Tensor):
     return x1, x2
   if isinstance(x1, Tensor):
-    number = tf.cast(x2, x1.dtype)
+    number = as_number(x2, x1.dtype)
     return x1, import_tf_tensor(x1.mesh, number)
   if isinstance(x2, Tensor):
-    number = tf.cast(x1, x2.dtype)
+    number = as_number(x1, x2.dtype)
     return import_tf_tensor(x2.mesh, number), x2
   raise ValueError(f"neither {x1!r} nor {x2!r} is a mesh tensor")
 

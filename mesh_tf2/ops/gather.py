@@ -19,7 +19,7 @@ from ..core.graph import Apply, Aval, Primitive, Tensor, apply
 from ..core.shape import Dimension, Shape, ShapeLike, to_shape, union
 from ..spmd import slices as on_slice
 from ..spmd.mesh import MeshImpl, Slices
-from .elementwise import cast
+from .cast import cast
 from .linear.sum_broadcast import broadcast
 from .source import constant
 

@@ -9,7 +9,8 @@ import tensorflow as tf
 from ..core.errors import ShapeError
 from ..core.graph import Tensor
 from ..core.shape import Dimension, ShapeLike
-from .elementwise import cast, multiply
+from .cast import cast
+from .elementwise import multiply
 from .gather import gather
 from .linear.reshape import replace_dimensions
 from .linear.sum_broadcast import by_name_only, keep_sum, reduced_shape

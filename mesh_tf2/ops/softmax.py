@@ -17,7 +17,7 @@ from ..core.shape import Dimension, Shape
 from ..spmd import slices as on_slice
 from ..spmd.mesh import MeshImpl, Slices
 from .binary import add, multiply, sub
-from .elementwise import cast
+from .cast import cast
 from .linear.sum_broadcast import reduce_sum
 from .unary import exp, negative, softplus
 

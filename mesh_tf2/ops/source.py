@@ -25,6 +25,7 @@ from ..core.shape import Dimension, Shape, ShapeLike, convert_to_shape, to_shape
 from ..spmd import slices as on_slice
 from ..spmd.lowering import Lowering
 from ..spmd.mesh import MeshImpl, Slices
+from .cast import as_number
 
 
 class ImportOperation(Operation):
@@ -137,7 +138,7 @@ class Constant(Primitive):
     return Aval(self.shape, self.dtype)
 
   def lower(self, mesh: MeshImpl, op: Apply) -> Slices:
-    return mesh.full(tf.cast(self.value, self.dtype), self.shape)
+    return mesh.full(as_number(self.value, self.dtype), self.shape)
 
 
 def constant(
@@ -215,8 +216,8 @@ class OneHot(Primitive):
       rank = len(op.inputs[0].shape)
       positions = on_slice.prepend_axes(positions, 1, rank)
       hit = tf.equal(on_slice.append_axes(indices, 1), positions)
-      on = tf.cast(self.on_value, self.dtype)
-      return tf.where(hit, on, tf.cast(self.off_value, self.dtype))
+      on = as_number(self.on_value, self.dtype)
+      return tf.where(hit, on, as_number(self.off_value, self.dtype))
 
     positions = mesh.positions(self.dim, op.inputs[0].dtype)
     return mesh.map_trailing(compare, indices, positions)

@@ -17,7 +17,8 @@ from ..core.shape import Dimension, Shape
 from ..spmd import slices as on_slice
 from ..spmd.mesh import MeshImpl, Slices
 from .binary import add
-from .elementwise import cast, multiply
+from .cast import cast
+from .elementwise import multiply
 from .extremes import argmax
 from .gather import gather, scatter_add
 from .random import random_uniform

@@ -8,6 +8,7 @@ import tensorflow as tf
 
 from ..core.graph import Tensor, apply
 from . import elementwise as rows
+from .cast import as_number
 from .elementwise import Unary, cast, greater, multiply
 
 
@@ -145,7 +146,7 @@ def mtf_pow(x: Tensor, y: float) -> Tensor:
   def dx(x: Tensor, _: Tensor, dy: Tensor) -> Tensor:
     return multiply(dy, y) * mtf_pow(x, y - 1)
 
-  return apply(Unary("pow", lambda x: tf.pow(x, tf.cast(y, x.dtype)), dx), x)
+  return apply(Unary("pow", lambda x: tf.pow(x, as_number(y, x.dtype)), dx), x)
 
 
 def to_float(x: Tensor, name: str = "to_float") -> Tensor:
