@@ -1,0 +1,52 @@
+"""The conformance table, and what stands outside of it."""
+
+from tests.conformance import (
+  rows_elementwise,
+  rows_indexing,
+  rows_linear,
+  rows_sources,
+)
+
+ROWS = [
+  *rows_elementwise.ROWS,
+  *rows_linear.ROWS,
+  *rows_indexing.ROWS,
+  *rows_sources.ROWS,
+]
+
+# Functions that make tensors, and are tested in a file of their own.
+ELSEWHERE = {
+  "assign": "tests/conformance/variables_test.py",
+  "assign_add": "tests/conformance/variables_test.py",
+  "assign_add_slice": "tests/conformance/variables_test.py",
+  "assign_slice": "tests/conformance/variables_test.py",
+  "assign_sub": "tests/conformance/variables_test.py",
+  "assign_sub_slice": "tests/conformance/variables_test.py",
+  "custom_gradient": "tests/autodiff/custom_gradient_test.py",
+  "gradients": "tests/autodiff/gradients_test.py",
+  "import_laid_out_tensor": "tests/ops/source_test.py",
+  "Print": "tests/ops/effects_test.py",
+  "read_variable": "tests/conformance/variables_test.py",
+  "recompute_grad": "tests/autodiff/custom_gradient_test.py",
+  "serialize_training_step": "tests/passes/microbatches_test.py",
+  "while_loop": "tests/ops/while_loop_test.py",
+}
+
+# Functions of names, shapes, layouts and numbers.
+NO_TENSORS = {
+  "anonymous_shape",
+  "binary_arguments_to_tensors",
+  "combined_dimension",
+  "convert_to_dimension",
+  "convert_to_layout_rules",
+  "convert_to_shape",
+  "is_subsequence",
+  "list_product",
+  "pnum_to_group",
+  "pnum_to_processor_coordinates",
+  "processor_coordinates_to_pnum",
+  "processor_groups",
+  "tensor_dim_to_mesh_dim_size",
+  "tensor_dim_to_size_per_split",
+  "verify_no_new_dims",
+}

@@ -1,0 +1,95 @@
+"""Runs a small program on a mesh and looks at what each processor holds."""
+
+import mesh_tf2 as mtf
+import numpy as np
+import tensorflow as tf
+from mesh_tf2.spmd.mesh import PendingSum
+
+from tests.support.meshes import VIRTUAL, setting
+
+
+def new_mesh():
+  return mtf.Mesh(mtf.Graph(), "mesh")
+
+
+class Run:
+  """The lowering of a program that `build(mesh)` makes."""
+
+  def __init__(self, build, where):
+    self.setting = where
+    self.impl = where.impl
+    self.mesh = new_mesh()
+    result = build(self.mesh)
+    self.tensors = [result] if isinstance(result, mtf.Tensor) else list(result)
+    self.lowering = mtf.Lowering(self.mesh.graph, {self.mesh: self.impl})
+
+  def value(self, i=0):
+    """The whole value of a result."""
+    tensor = self.tensors[i]
+    if tensor is None:
+      return None
+    return self.lowering.export_to_tf_tensor(tensor).numpy()
+
+  @property
+  def values(self):
+    return [self.value(i) for i in range(len(self.tensors))]
+
+  def slices(self, tensor):
+    """What each processor holds of a tensor, as arrays."""
+    value = self.lowering.slices(tensor)
+    if self.setting.kind != VIRTUAL:
+      return [x.numpy() for x in value.tensor_list]
+    sizes = [m for _, m in self.setting.mesh]
+    array = value.value.numpy()
+    return [
+      array[tuple(np.unravel_index(p, sizes)[a] for a in value.axes)]
+      for p in range(self.setting.processors)
+    ]
+
+  def check_slices(self, tensor, whole):
+    """Each processor holds its own part of `whole`, of the same bits."""
+    names = tensor.shape.dimension_names
+    for pnum, got in enumerate(self.slices(tensor)):
+      want = self.setting.cut(whole, names, pnum)
+      np.testing.assert_array_equal(
+        got, want, err_msg=f"{tensor} on processor {pnum}, {self.setting}"
+      )
+
+  def check_variation(self):
+    """A tensor varies along just those mesh axes that split it."""
+    if self.setting.kind != VIRTUAL:
+      return
+    for tensor, value in self.lowering.tensors.items():
+      if not isinstance(value, PendingSum):
+        axes = self.setting.mesh_axes(tensor.shape.dimension_names)
+        want = tuple(sorted(a for a in axes if a is not None))
+        assert value.axes == want, (str(tensor), value, str(self.setting))
+
+  @property
+  def collectives(self):
+    """(operation's class, kind, mesh axes) of all that was sent."""
+    return [
+      (type(getattr(op, "primitive", op)).__name__, c.kind, c.mesh_axes)
+      for op, c in self.lowering.collectives
+    ]
+
+  @property
+  def kinds(self):
+    return [c.kind for _, c in self.lowering.collectives]
+
+  def counters(self, *prefixes):
+    """Those counters whose key begins with one of the prefixes."""
+    return [c for c in self.lowering.counters if c[0].startswith(prefixes)]
+
+
+def run(build, mesh="", layout="", kind=VIRTUAL):
+  """Runs `build(mesh)` on a mesh and layout given as strings."""
+  return Run(build, setting(mesh, layout, kind))
+
+
+def tensor(mesh, shape, value=None, dtype=np.float32):
+  """An array as a mesh tensor; by default 0, 1, 2, ..."""
+  shape = mtf.convert_to_shape(shape)
+  if value is None:
+    value = np.arange(shape.size).reshape(shape.to_integer_list)
+  return mtf.import_tf_tensor(mesh, tf.constant(value, dtype), shape)
