@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -304,15 +303,17 @@ def _by_kind(
   rounds: Mapping[Operation, int],
   mesh_shape: Shape,
 ) -> tuple[CollectiveCost, ...]:
-  count: dict[Any, int] = defaultdict(int)
-  elements: dict[Any, int] = defaultdict(int)
+  rows: dict[tuple[str, tuple[str, ...], tf.DType], list[int]] = {}
   for op, event in events:
-    dims = tuple(mesh_shape[a] for a in event.mesh_axes)
+    dims = [mesh_shape[a] for a in event.mesh_axes]
     if math.prod(d.size for d in dims) > 1:
-      row = event.kind, tuple(d.name for d in dims), event.dtype
-      count[row] += rounds[op]
-      elements[row] += event.elements * rounds[op]
+      key = event.kind, tuple(d.name for d in dims), event.dtype
+      total = rows.setdefault(key, [0, 0])
+      total[0] += rounds[op]
+      total[1] += event.elements * rounds[op]
   return tuple(
-    CollectiveCost(*row, count[row], elements[row])
-    for row in sorted(count, key=lambda row: (*row[:2], row[2].name))
+    CollectiveCost(kind, names, dtype, count, elements)
+    for (kind, names, dtype), (count, elements) in sorted(
+      rows.items(), key=lambda row: (*row[0][:2], row[0][2].name)
+    )
   )
