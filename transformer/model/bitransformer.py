@@ -13,6 +13,7 @@ from ..vocab.embedding import get_vocab_embedding_cls
 from . import masks
 from .context import INFER, TRAIN
 from .reader import Memory
+from .search import decode_with_encoder
 from .unitransformer import Unitransformer
 
 configurable = gin.configurable(module="mesh_tf2.transformer.transformer")
@@ -48,6 +49,8 @@ class Bitransformer:
         f"the encoder has {sizes[0]}, the decoder {sizes[1]}; make them equal "
         "or set it to False"
       )
+
+  decode = decode_with_encoder
 
   @property
   def output_vocab_dim(self) -> mtf.Dimension:

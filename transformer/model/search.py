@@ -54,7 +54,7 @@ def beam_search(
   return mtf.gather(ids, 0, beam)
 
 
-@gin.configurable(module="Bitransformer", name="decode")
+@gin.configurable("decode", module="Bitransformer")
 def decode_with_encoder(  # noqa: PLR0913  names fixed by the original
   model: Any,
   inputs: mtf.Tensor,

@@ -20,6 +20,7 @@ from ..vocab.positions import (
 from . import masks
 from .context import INCREMENTAL, TRAIN, Context
 from .loss import training_loss
+from .sampling import sample_autoregressive
 
 if TYPE_CHECKING:
   from .layer_stack import LayerStack
@@ -144,6 +145,8 @@ class Unitransformer:
         "Unitransformer.shared_embedding_and_softmax_weights needs vocabularies"
         f" of one size, got {self.input_vocab_dim} and {self.output_vocab_dim}"
       )
+
+  sample_autoregressive = sample_autoregressive
 
   @property
   def fully_autoregressive(self) -> bool:
