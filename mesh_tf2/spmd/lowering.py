@@ -169,14 +169,21 @@ class Lowering:
       if op is None:
         return
       self.collectives.append((op, event))
-      axes: Any = list(event.mesh_axes)
-      if event.kind != "allreduce":
-        axes = event.mesh_axes[0]
-      kind = getattr(getattr(op, "primitive", op), "counter", op.name)
       size = event.elements * self.mesh_impl(op).size
-      self.add_counter(f"{event.kind}/{axes}/{kind}", size)
+      self.add_counter(_counter_key(op, event), size)
 
     return observe
+
+
+def _counter_key(op: Operation, event: Collective) -> str:
+  """The name under which the original counts a communication."""
+  if event.kind == "shift":
+    return f"shift[{event.offset}]"
+  axes: Any = list(event.mesh_axes)
+  if event.kind != "allreduce":
+    axes = event.mesh_axes[0]
+  kind = getattr(getattr(op, "primitive", op), "counter", op.name)
+  return f"{event.kind}/{axes}/{kind}"
 
 
 def needed(outputs: Iterable[Operation], graph: Graph) -> list[Operation]:

@@ -43,6 +43,7 @@ class Collective:
   mesh_axes: tuple[int, ...]
   elements: int
   dtype: tf.DType
+  offset: int = 0  # how far a shift goes
 
   @property
   def bytes(self) -> int:
@@ -295,7 +296,7 @@ class MeshImpl(abc.ABC):
 
     Processors that receive nothing get zeros, unless the axis wraps.
     """
-    self._record("shift", (mesh_axis,), x)
+    self._record("shift", (mesh_axis,), x, offset)
     return self._shift(x, mesh_axis, offset, wrap)
 
   @abc.abstractmethod
@@ -327,10 +328,13 @@ class MeshImpl(abc.ABC):
     finally:
       self._observe = before
 
-  def _record(self, kind: str, mesh_axes: Sequence[int], x: Slices) -> None:
+  def _record(
+    self, kind: str, mesh_axes: Sequence[int], x: Slices, offset: int = 0
+  ) -> None:
     if self._observe is not None:
       elements = math.prod(self.slice_sizes(x))
-      self._observe(Collective(kind, tuple(mesh_axes), elements, self.dtype(x)))
+      axes, dtype = tuple(mesh_axes), self.dtype(x)
+      self._observe(Collective(kind, axes, elements, dtype, offset))
 
   # Built from the instructions.
 
