@@ -5,10 +5,11 @@ each processor, and along which mesh axes the slices vary. A layout that cannot
 be carried out is refused; it never gives another result.
 """
 
-import mesh_tf2 as mtf
 import numpy as np
 import pytest
 import tensorflow as tf
+
+import mesh_tf2 as mtf
 
 from tests.conformance.table import ROWS
 from tests.support.meshes import Setting, sampled_settings, wild_settings

@@ -3,9 +3,10 @@
 import math
 import random
 
-import mesh_tf2 as mtf
 import numpy as np
 import pytest
+
+import mesh_tf2 as mtf
 
 from tests.support.meshes import KINDS, Setting
 from tests.support.running import Run, tensor

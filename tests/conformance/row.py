@@ -7,8 +7,9 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
-import mesh_tf2 as mtf
 import numpy as np
+
+import mesh_tf2 as mtf
 
 from tests.support import finite_differences
 

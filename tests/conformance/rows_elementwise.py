@@ -2,9 +2,10 @@
 
 import math
 
-import mesh_tf2 as mtf
 import numpy as np
 import tensorflow as tf
+
+import mesh_tf2 as mtf
 
 from tests.conformance.row import row
 

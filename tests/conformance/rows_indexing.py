@@ -1,8 +1,9 @@
 """Rows of the functions that find elements, or reduce to some."""
 
-import mesh_tf2 as mtf
 import numpy as np
 import tensorflow as tf
+
+import mesh_tf2 as mtf
 
 from tests.conformance.row import row
 

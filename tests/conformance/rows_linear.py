@@ -1,7 +1,8 @@
 """Rows of the linear functions: sums, products, and moves."""
 
-import mesh_tf2 as mtf
 import numpy as np
+
+import mesh_tf2 as mtf
 
 from tests.conformance.row import row
 

@@ -4,9 +4,10 @@ Random ones are held against themselves on one processor: a layout changes no
 number. Whether they are random is seen in tests/spmd/random_bits_test.py.
 """
 
-import mesh_tf2 as mtf
 import numpy as np
 import tensorflow as tf
+
+import mesh_tf2 as mtf
 
 from tests.conformance.row import row
 

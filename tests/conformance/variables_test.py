@@ -1,9 +1,10 @@
 """Variables on every implementation, mesh and layout."""
 
-import mesh_tf2 as mtf
 import numpy as np
 import pytest
 import tensorflow as tf
+
+import mesh_tf2 as mtf
 
 from tests.support.meshes import KINDS, setting
 from tests.support.running import Run, new_mesh, tensor
@@ -49,9 +50,9 @@ def test_an_assignment_is_seen_by_the_next_lowering(name):
     impl, mesh = where.impl, new_mesh()
     w = mtf.get_variable(mesh, "w", AB, initializer=2.0)
     op = assign(w, tensor(mesh, AB, value))
-    for step in range(2):
-      before = np.full([4, 8], 2.0) if step == 0 else after
-      after = reference(before, value)
+    after = np.full([4, 8], 2.0)
+    for _ in range(2):
+      before, after = after, reference(after, value)
       lowering = mtf.Lowering(mesh.graph, {mesh: impl})
       got = lowering.export_to_tf_tensor(w)
       np.testing.assert_array_equal(got, before, err_msg=str(where))

@@ -1,9 +1,10 @@
 """Values that come in from outside."""
 
-import mesh_tf2 as mtf
 import numpy as np
 import pytest
 import tensorflow as tf
+
+import mesh_tf2 as mtf
 
 from tests.support.meshes import KINDS
 from tests.support.running import new_mesh, run, tensor

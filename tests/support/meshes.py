@@ -10,6 +10,7 @@ import math
 import random
 
 import numpy as np
+
 from mesh_tf2.spmd.placement import PlacementMeshImpl
 from mesh_tf2.spmd.virtual import VirtualMeshImpl
 

@@ -1,8 +1,9 @@
 """Runs a small program on a mesh and looks at what each processor holds."""
 
-import mesh_tf2 as mtf
 import numpy as np
 import tensorflow as tf
+
+import mesh_tf2 as mtf
 from mesh_tf2.spmd.mesh import PendingSum
 
 from tests.support.meshes import VIRTUAL, setting
