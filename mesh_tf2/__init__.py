@@ -55,7 +55,7 @@ from .core.shape import (
 # Floor 2: meshes and lowering.
 from .spmd import placement as placement_mesh_impl
 from .spmd import virtual as virtual_mesh_impl
-from .spmd.cost import Cost as Cost
+from .spmd.cost_report import Cost as Cost
 from .spmd.lowering import Lowering as Lowering
 from .spmd.mesh import MeshImpl as MeshImpl
 

@@ -23,7 +23,8 @@ from .core.graph import Graph, Mesh, Operation, Tensor
 from .core.layout import LayoutLike
 from .core.shape import Shape, ShapeLike
 from .spmd import random_bits
-from .spmd.cost import Cost, program_cost
+from .spmd.cost import program_cost
+from .spmd.cost_report import Cost
 from .spmd.lowering import Lowering, needed
 from .spmd.mesh import LaidOutVariable, MeshImpl, Slices
 from .spmd.placement import PlacementMeshImpl
