@@ -128,9 +128,9 @@ def test_it_prints_as_a_table():
     "activations, bytes                      44,036",
     "FLOPs                 2,654,208        331,776",
     "",
-    "communication per processor    times  elements   bytes",
-    "allreduce over cols, float32       1       512   2,048",
-    "allreduce over rows, float32       2     4,096  16,384",
+    "communication per processor   times  elements   bytes",
+    "allreduce over cols, float32      1       512   2,048",
+    "allreduce over rows, float32      2     4,096  16,384",
   ]
   alone = mtf.Program().cost(two_layers, *INPUTS)
   assert str(alone).endswith("\nno communication")
