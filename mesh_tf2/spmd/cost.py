@@ -130,7 +130,7 @@ def _cost_of(mesh: Mesh, result: Any, impl: MeshImpl) -> Cost:
   for op, times in rounds.items():
     points, flops = _points(op)
     whole += points.size * flops * times
-    own += _own_points(points, impl) * flops * times
+    own += impl.slice_size(points) * flops * times
   return Cost(
     impl.shape,
     variable_cost(graph, impl),
@@ -168,19 +168,6 @@ def _points(op: Operation) -> tuple[Shape, int]:
   if primitive is None or not op.outputs:
     return Shape([]), 0
   return primitive.iteration(op), primitive.flops_per_point
-
-
-def _own_points(points: Shape, impl: MeshImpl) -> int:
-  """One processor's share, dimension by dimension.
-
-  Two factors of an einsum may be split over the same mesh dimension, so the
-  points as a whole need not be a shape that can be laid out.
-  """
-  axes = [impl.tensor_dimension_to_mesh_axis(d) for d in points]
-  return math.prod(
-    d.size if a is None else d.size // impl.shape[a].size
-    for d, a in zip(points, axes, strict=True)
-  )
 
 
 def _bytes(op: Operation, impl: MeshImpl) -> int:
