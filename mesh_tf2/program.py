@@ -14,10 +14,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-try:
-  from .checkpoint import bundle, compare
-except ImportError:  # until the checkpoint wing lands
-  bundle = compare = None
+from . import checkpoint
+from .checkpoint.state import SEED_NAME, STEP_NAME, RestoringState
 from .core.errors import LayoutWarning
 from .core.graph import Graph, Mesh, Operation, Tensor
 from .core.layout import LayoutLike
@@ -26,14 +24,10 @@ from .spmd import random_bits
 from .spmd.cost import program_cost
 from .spmd.cost_report import Cost
 from .spmd.lowering import Lowering, needed
-from .spmd.mesh import LaidOutVariable, MeshImpl, Slices
+from .spmd.mesh import LaidOutVariable, MeshImpl
 from .spmd.placement import PlacementMeshImpl
-from .spmd.state import VariableState
 from .spmd.unused import unused
 from .spmd.virtual import VirtualMeshImpl
-
-STEP_NAME = "global_step"
-SEED_NAME = "mesh_tf2/seed"
 
 
 class Program:
@@ -70,7 +64,7 @@ class Program:
     self.store: dict[str, LaidOutVariable] = {}
     self._strict = strict
     self._checked_layout = False
-    self._state = _RestoringState(self.store, seed)
+    self._state = RestoringState(self.store, seed)
 
   def function(
     self, fn: Callable[..., Any] | None = None, **kwargs: Any
@@ -101,11 +95,11 @@ class Program:
     Args:
       path: the prefix of the checkpoint's files, `"dir/model.ckpt-100"`.
     """
-    bundle.write(path, self._saved_slices())
+    checkpoint.write(path, self._saved_slices())
 
   def _saved_slices(self) -> Any:
-    yield bundle.Slice(STEP_NAME, (), (), self.step.read_value())
-    yield bundle.Slice(SEED_NAME, (), (), self.seed.read_value())
+    yield checkpoint.Slice(STEP_NAME, (), (), self.step.read_value())
+    yield checkpoint.Slice(SEED_NAME, (), (), self.seed.read_value())
     for name, variable in self.store.items():
       spec = variable.spec
       full = tuple(spec.shape.to_integer_list)
@@ -113,7 +107,7 @@ class Program:
         variable.read(), spec.shape
       ):
         value = tf.cast(value, spec.master_dtype)
-        yield bundle.Slice(name, full, tuple(begin), value)
+        yield checkpoint.Slice(name, full, tuple(begin), value)
 
   def restore(self, path: str) -> None:
     """Takes the values of a checkpoint, whatever the layout it was made in.
@@ -129,7 +123,7 @@ class Program:
         error lists all of them. If no variable exists yet, it is raised when
         the function that needs them is traced.
     """
-    reader = bundle.Reader(path)
+    reader = checkpoint.Reader(path)
     found = reader.inventory()
     self._state.restore_from(reader, found)
     for name, target in ((STEP_NAME, self.step), (SEED_NAME, self.seed)):
@@ -260,49 +254,3 @@ class ProgramVariable:
     """Overwrites it with a whole value."""
     whole = tf.cast(value, self._variable.spec.slice_dtype)
     self._variable.assign(self._impl.import_tensor(whole, self.shape))
-
-
-class _RestoringState(VariableState):
-  """Variables that begin with the values of a checkpoint, if there is one."""
-
-  def __init__(self, store: dict[str, LaidOutVariable], seed: int) -> None:
-    super().__init__(store, seed)
-    self._reader: Any | None = None
-    self._found: dict[str, Any] = {}
-
-  def restore_from(self, reader: Any, found: dict[str, Any]) -> None:
-    """From now on, new variables begin with the values in `reader`."""
-    self._reader, self._found = reader, found
-
-  def names(self) -> set[str]:
-    """The variables in the checkpoint."""
-    return set(self._found) - {STEP_NAME, SEED_NAME}
-
-  def check(self, wanted: Mapping[str, Any]) -> None:
-    """Raises CheckpointMismatchError unless the checkpoint has all of them."""
-    if self._reader is None:
-      return
-    shapes = {
-      n: (tuple(s.shape.to_integer_list), s.master_dtype)
-      for n, s in wanted.items()
-    }
-    found = {n: self._found[n] for n in self.names()}
-    compare.compare(shapes, found, optional=lambda name: True)
-
-  def read_slices(self, spec: Any, mesh_impl: MeshImpl) -> Slices:
-    """The slices of a variable, each read by itself."""
-    reader = self._reader
-    full = tuple(spec.shape.to_integer_list)
-    dtype = self._found[spec.name][1]
-
-    def read(begin: list[int], size: list[int]) -> tf.Tensor:
-      value = reader.read(spec.name, full, tuple(begin), tuple(size), dtype)
-      return tf.cast(value, spec.slice_dtype)
-
-    return mesh_impl.assemble(spec.shape, read)
-
-  def initial_slices(self, op: Any, mesh_impl: MeshImpl) -> Slices:
-    """The checkpoint's value, else the initializer's."""
-    if self._reader is not None and op.full_name in self._found:
-      return self.read_slices(op.spec, mesh_impl)
-    return super().initial_slices(op, mesh_impl)
