@@ -152,6 +152,7 @@ class Binary(Primitive):
         lambda: mesh.allreduce(
           self._on_slices(mesh, op, a.partial(), b.partial()), a.mesh_axes
         ),
+        like=a,
       )
     totals = [x.total() if isinstance(x, PendingSum) else x for x in xs]
     return self._on_slices(mesh, op, *totals)

@@ -82,8 +82,7 @@ class Lowering:
     """The slices of `x`; a pending sum is taken now."""
     value = self.maybe_pending(x)
     if isinstance(value, PendingSum):
-      with self.mesh_impl(x).observed(self._observer_for(x.operation)):
-        value = value.total()
+      value = value.total()
       self._verify(x, value)
       self.tensors[x] = value
     return value
@@ -101,6 +100,10 @@ class Lowering:
     """Records the slices of `x`, after a look at their shape."""
     if not isinstance(value, PendingSum):
       self._verify(x, value)
+    elif value.counted is None:
+      # Whoever asks for the sum, it is counted with whom it comes from.
+      impl, observe = self.mesh_impl(x), self._observer_for(x.operation)
+      value.counted = lambda: impl.observed(observe)
     self.tensors[x] = value
 
   def _verify(self, x: Tensor, value: Slices) -> None:

@@ -51,6 +51,10 @@ class Collective:
     return self.elements * self.dtype.size
 
 
+# A block in which communication is counted with a certain operation.
+Counting = Callable[[], contextlib.AbstractContextManager[None]]
+
+
 class PendingSum:
   """Slices whose sum over some mesh axes is still to be taken.
 
@@ -60,6 +64,7 @@ class PendingSum:
     mesh_axes: the axes to sum over.
     partial: makes the slices as they are before the sum.
     total: makes the slices after the sum.
+    like: another pending sum, whose operation this one is counted with.
   """
 
   def __init__(
@@ -67,8 +72,10 @@ class PendingSum:
     mesh_axes: Sequence[int],
     partial: Callable[[], Slices],
     total: Callable[[], Slices],
+    like: PendingSum | None = None,
   ) -> None:
     self.mesh_axes = tuple(sorted(mesh_axes))
+    self.counted: Counting | None = like.counted if like else None
     self._make_partial = partial
     self._make_total = total
     self._partial: Slices = None
@@ -83,7 +90,8 @@ class PendingSum:
   def total(self) -> Slices:
     """The slices after the sum."""
     if self._total is None:
-      self._total = self._make_total()
+      with self.counted() if self.counted else contextlib.nullcontext():
+        self._total = self._make_total()
     return self._total
 
 

@@ -63,7 +63,10 @@ class Reshape(Primitive):
       return _local_reshape(mesh, x, mesh.slice_shape(self.new_shape))
 
     return PendingSum(
-      x.mesh_axes, lambda: local(x.partial()), lambda: local(x.total())
+      x.mesh_axes,
+      lambda: local(x.partial()),
+      lambda: local(x.total()),
+      like=x,
     )
 
 
