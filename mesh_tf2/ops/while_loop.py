@@ -91,6 +91,11 @@ class WhileLoopOperation(Operation):
       for i, y in enumerate(self._body.results)
     ]
 
+  @property
+  def max_rounds(self) -> int | None:
+    """The largest number of rounds, if it is known."""
+    return self._tf_kwargs.get("maximum_iterations")
+
   def gradient(self, grad_ys: Sequence[Tensor]) -> Sequence[Tensor | None]:
     """There is none: the rounds are not kept."""
     raise NotImplementedError(
