@@ -42,7 +42,7 @@ class Unary(Primitive):
 
   def gradient(self, op: Apply, dy: Tensor) -> Any:
     if self.dfn is None:
-      return gradient_by_tape(self.fn, op, [dy])
+      return gradient_by_tape(self.fn, op, [dy], is_elementwise=True)
     return [self.dfn(op.inputs[0], op.outputs[0], dy)]
 
   def lower(self, mesh: MeshImpl, op: Apply, x: Slices) -> Slices:

@@ -54,31 +54,43 @@ class TapeGradient(Primitive):
 
   fn: Callable[..., Any]
   num_inputs: int
+  is_elementwise: bool
 
   def infer(self, *xs: Aval) -> tuple[Aval, ...]:
     return xs[: self.num_inputs]
 
-  def lower(self, mesh: MeshImpl, op: Apply, *xs: Slices) -> Any:
-    def differentiate(*args: tf.Tensor) -> list[tf.Tensor]:
-      ins, dys = args[: self.num_inputs], args[self.num_inputs :]
-      with tf.GradientTape() as tape:
-        tape.watch(ins)
-        ys = tf.nest.flatten(self.fn(*ins))
-      return tape.gradient(
-        ys,
-        list(ins),
-        list(dys),
-        unconnected_gradients=tf.UnconnectedGradients.ZERO,
-      )
+  def gradient(self, op: Apply, *dys: Tensor) -> Sequence[Tensor | None]:
+    return gradient_by_tape(self.differentiate, op, dys, self.is_elementwise)
 
-    return mesh.slicewise(differentiate, *xs)
+  def lower(self, mesh: MeshImpl, op: Apply, *xs: Slices) -> Any:
+    if self.is_elementwise:
+      return mesh.map_trailing(self.differentiate, *xs)
+    return mesh.slicewise(self.differentiate, *xs)
+
+  def differentiate(self, *args: tf.Tensor) -> list[tf.Tensor]:
+    """The gradients of the inputs, given the inputs and the outputs' ones."""
+    ins, dys = args[: self.num_inputs], args[self.num_inputs :]
+    with tf.GradientTape() as tape:
+      tape.watch(ins)
+      ys = tf.nest.flatten(self.fn(*ins))
+    dxs: list[tf.Tensor] = tape.gradient(
+      ys,
+      list(ins),
+      list(dys),
+      unconnected_gradients=tf.UnconnectedGradients.ZERO,
+    )
+    return dxs
 
 
 def gradient_by_tape(
-  fn: Callable[..., Any], op: Apply, dys: Sequence[Tensor]
+  fn: Callable[..., Any],
+  op: Apply,
+  dys: Sequence[Tensor],
+  is_elementwise: bool = False,
 ) -> Sequence[Tensor | None]:
   """The gradients of a function that acts on slices, taken on slices."""
-  dxs = apply(TapeGradient(fn, len(op.inputs)), *op.inputs, *dys)
+  primitive = TapeGradient(fn, len(op.inputs), is_elementwise)
+  dxs = apply(primitive, *op.inputs, *dys)
   pairs = zip(dxs, op.inputs, strict=True)
   return [dx if x.dtype.is_floating else None for dx, x in pairs]
 
