@@ -280,13 +280,6 @@ def _check(weights: Shape, indices: Aval, dim: Dimension) -> None:
       f"gather along '{dim.name}': the indices [{indices.shape}] have a "
       "dimension of that name; rename it first"
     )
-  if clash := [
-    d for d in indices.shape.drop(weights) if d.name in weights.dimension_names
-  ]:
-    raise ShapeError(
-      f"gather: dimension '{clash[0].name}' has size {clash[0].size} in the "
-      f"indices and another one in [{weights}]; rename one of them"
-    )
 
 
 def gather(
