@@ -1,0 +1,17 @@
+"""Importing this registers with gin all that a gin file can name of the data."""
+
+from . import (  # noqa: F401
+  byte_vocabulary,
+  eval_dataset,
+  packing,
+  parallel_tsv,
+  sentencepiece_vocabulary,
+  t2t_vocabulary,
+  text_dataset,
+  text_lines,
+  text_pair,
+  tfds_reader,
+  tfds_vocabulary,
+  tfrecord_reader,
+  vocabulary,
+)
