@@ -170,7 +170,7 @@ def test_variance_is_scaled_by_the_named_fans(mode, fan, distribution):
 
 
 def test_unknown_modes_and_distributions_are_named():
-  with pytest.raises(ValueError, match="mode must be fan_in.*got 'fan'"):
+  with pytest.raises(ValueError, match=r"mode must be fan_in.*got 'fan'"):
     mtf.layers.VarianceScalingInitializer(mode="fan")
   with pytest.raises(ValueError, match="normal or uniform, got 'gauss'"):
     mtf.layers.VarianceScalingInitializer(distribution="gauss")
