@@ -9,11 +9,14 @@ import tensorflow as tf
 
 from ..spmd.mesh import LaidOutVariable, MeshImpl, Slices
 from ..spmd.state import VariableState
-from .compare import compare
+from .compare import CheckpointMismatchError, compare
 from .reader import Reader
 
 STEP_NAME = "global_step"
 SEED_NAME = "mesh_tf2/seed"
+
+# Names of what optimizers remember: a model that is not trained does without.
+SLOT = r".*(_slot_(vr|vc|v|m)|/adam_[mv]|_momentum_v)"
 
 
 class RestoringState(VariableState):
@@ -41,7 +44,13 @@ class RestoringState(VariableState):
       for n, s in wanted.items()
     }
     found = {n: self._found[n] for n in self.names()}
-    compare(shapes, found, optional=lambda name: True)
+    try:
+      compare(shapes, found, optional=lambda name: True)
+    except CheckpointMismatchError:
+      # This time with what the program does not want, which may be what it
+      # lacks under another name.
+      compare(shapes, found, optional=SLOT)
+      raise
 
   def read_slices(self, spec: Any, mesh_impl: MeshImpl) -> Slices:
     """The slices of a variable, each read by itself."""
