@@ -6,8 +6,11 @@ Every public name is exported here by hand. See ARCHITECTURE.md for the rooms
 behind them.
 """
 
+from .core import quiet as _quiet
+
 try:
-  import tensorflow as _tf
+  with _quiet.native_messages_hidden():
+    import tensorflow as _tf
 except ImportError as _e:
   raise ImportError(
     "mesh_tf2 needs TensorFlow, whose wheel differs by machine. Install one of "
