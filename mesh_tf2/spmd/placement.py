@@ -52,7 +52,12 @@ class PlacementVariable(LaidOutVariable):
     ):
       with tf.device(device):
         self.tf_variables.append(
-          tf.Variable(x, trainable=trainable, name=f"{name}_slice_{i}")
+          tf.Variable(
+            x,
+            trainable=trainable,
+            name=f"{name}_slice_{i}",
+            experimental_enable_variable_lifting=False,
+          )
         )
 
   def read(self) -> PlacementSlices:

@@ -43,8 +43,13 @@ class VirtualVariable(LaidOutVariable):
 
   def __init__(self, name: str, value: VirtualSlices, trainable: bool) -> None:
     self._axes = value.axes
+    # Not lifted: it is made outside the function that is being traced, which
+    # then need not be traced a second time.
     self.tf_variable = tf.Variable(
-      value.value, trainable=trainable, name=name.replace(":", "_")
+      value.value,
+      trainable=trainable,
+      name=name.replace(":", "_"),
+      experimental_enable_variable_lifting=False,
     )
 
   def read(self) -> VirtualSlices:
