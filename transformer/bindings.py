@@ -1,0 +1,70 @@
+"""Registers with gin everything that gin files can name.
+
+Importing this module is enough. The language knows nothing of gin: what gin
+files may name of it is registered here. Everything else registers itself when
+it is imported, so that here it only has to be imported.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gin
+
+import mesh_tf2 as mtf
+from mesh_tf2.data import (  # noqa: F401  registers
+  byte_vocabulary,
+  packing,
+  sentencepiece_vocabulary,
+  text_dataset,
+  text_lines,
+  text_pair,
+  vocabulary,
+)
+
+from . import schedules  # noqa: F401  registers
+from .layers import (  # noqa: F401  registers
+  enc_dec_attention,
+  feed_forward,
+  self_attention,
+  span_positions,
+  sublayers,
+)
+from .model import (  # noqa: F401  registers
+  bitransformer,
+  builder,
+  layer_stack,
+  sampling,
+  search,
+  unitransformer,
+)
+from .run import entry  # noqa: F401  registers, with all that it runs
+from .vocab import embedding  # noqa: F401  registers
+
+OPTIMIZE = "mesh_tf2.optimize"
+LAYERS = "mesh_tf2.layers"
+
+adafactor_decay_rate_pow = gin.external_configurable(
+  mtf.optimize.adafactor_decay_rate_pow, module=OPTIMIZE
+)
+adafactor_decay_rate_adam = gin.external_configurable(
+  mtf.optimize.adafactor_decay_rate_adam, module=OPTIMIZE
+)
+for _optimizer in (
+  mtf.optimize.AdamWeightDecayOptimizer,
+  mtf.optimize.MomentumOptimizer,
+  mtf.optimize.SgdOptimizer,
+):
+  gin.external_configurable(_optimizer, module=OPTIMIZE)
+gin.external_configurable(mtf.layers.VarianceScalingInitializer, module=LAYERS)
+gin.external_configurable(mtf.layers.clip_activation_gradient, module=LAYERS)
+
+
+@gin.configurable(module=OPTIMIZE)
+class AdafactorOptimizer(mtf.optimize.AdafactorOptimizer):
+  """Adafactor, whose default decay rate has what gin files bind to it."""
+
+  def __init__(self, *args: Any, decay_rate: Any = None, **kwargs: Any) -> None:
+    if decay_rate is None:
+      decay_rate = adafactor_decay_rate_pow()
+    super().__init__(*args, decay_rate=decay_rate, **kwargs)

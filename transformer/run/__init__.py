@@ -1,0 +1,1 @@
+"""The program: trains, evaluates, decodes. One run mode, one file."""

@@ -1,0 +1,216 @@
+"""The configurable `run`: from what gin files bind to one of the modes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import gin
+from absl import logging
+
+import mesh_tf2 as mtf
+from mesh_tf2.data.dataset_fn import DatasetFn
+from mesh_tf2.data.vocabulary import Vocabularies
+
+from ..schedules import Schedule
+from .batch_sizes import BatchSize, auto_train_steps, compute_batch_size
+from .evaluate import evaluate_checkpoints
+from .infer import infer_checkpoints
+from .mesh_shapes import MODULE
+from .perplexity import perplexity_of_checkpoints
+from .settings import (
+  Evaluation,
+  Machine,
+  Mode,
+  Settings,
+  Training,
+  lengths,
+  schedule,
+)
+from .train import train
+from .train_evaluate import train_and_evaluate
+
+MODES: Mapping[Mode, Callable[[Settings], None]] = {
+  Mode.TRAIN: train,
+  Mode.EVALUATE: evaluate_checkpoints,
+  Mode.PERPLEXITY: perplexity_of_checkpoints,
+  Mode.INFER: infer_checkpoints,
+  Mode.TRAIN_EVALUATE: train_and_evaluate,
+}
+
+# Parameters of the original without a use here: their values that say nothing,
+# and why the others do nothing.
+NO_EFFECT = {
+  "tpu_job_name": (None, "there are no TPU jobs in this build"),
+  "gcp_project": (None, "there are no TPU jobs in this build"),
+  "tpu_zone": (None, "there are no TPU jobs in this build"),
+  "autostack": (True, "variables are kept one by one"),
+  "train_model_fn": (None, "there is one training loop"),
+  "skip_seen_data": (False, "a resumed run goes on exactly where it stopped"),
+  "seen_data_init_step": (
+    0,
+    "a resumed run goes on exactly where it stopped",
+  ),
+  "checkpoint_input_pipeline": (
+    True,
+    "checkpoints always hold the position in the data",
+  ),
+}
+
+
+@gin.configurable(module=MODULE)
+def run(  # noqa: PLR0913  names of the original, and their order
+  tpu_job_name: str | None = None,
+  tpu: str | None = None,
+  gcp_project: str | None = None,
+  tpu_zone: str | None = None,
+  model_dir: str = gin.REQUIRED,
+  model_type: str = "bitransformer",
+  vocabulary: Vocabularies | None = None,
+  train_dataset_fn: DatasetFn | None = None,
+  eval_dataset_fn: DatasetFn | None = None,
+  dataset_split: str = "train",
+  autostack: bool = True,
+  eval_checkpoint_step: int | str | Sequence[int] | None = -1,
+  mode: str = "train",
+  iterations_per_loop: int = 100,
+  save_checkpoints_steps: int = 5000,
+  keep_checkpoint_max: int | None = None,
+  eval_summary_dir: str | None = None,
+  batch_size: BatchSize = ("tokens_per_replica", 2048),
+  train_steps: int | Callable[..., int] = auto_train_steps,
+  total_run_steps: int | None = None,
+  sequence_length: int | Mapping[str, int] | None = None,
+  mesh_shape: mtf.Shape | str = gin.REQUIRED,
+  mesh_devices: Sequence[str] | None = None,
+  layout_rules: mtf.LayoutRules | str = gin.REQUIRED,
+  learning_rate_schedule: float | Schedule | Sequence[Any] | None = None,
+  optimizer: Callable[..., Any] | None = None,
+  predict_fn: Callable[..., mtf.Tensor] | None = None,
+  variable_filter: str | Callable[[mtf.Variable], bool] | None = None,
+  perplexity_eval_steps: int | None = None,
+  init_checkpoint: str | None = None,
+  ensemble_inputs: int | None = None,
+  train_model_fn: Callable[..., Any] | None = None,
+  skip_seen_data: bool = False,
+  seen_data_init_step: int = 0,
+  output_eval_examples: bool = True,
+  checkpoint_input_pipeline: bool = True,
+  seed: int = 0,
+  log_steps: int = 100,
+  skip_nonfinite_steps: bool = False,
+) -> None:
+  """Trains, evaluates or applies a model; its parameters are set in gin files.
+
+  Args:
+    tpu_job_name: without effect.
+    tpu: name of a TPU; this build has none.
+    gcp_project: without effect.
+    tpu_zone: without effect.
+    model_dir: where checkpoints and results are.
+    model_type: "bitransformer", "lm", "delimited_lm" or "aligned".
+    vocabulary: one, or a pair for inputs and targets.
+    train_dataset_fn: makes the training data; see `data.dataset_fn.DatasetFn`.
+    eval_dataset_fn: makes the data of an evaluation; None for the same.
+    dataset_split: the split to evaluate on; "train" stands for "validation",
+      since training always reads "train", and nothing else does.
+    autostack: without effect.
+    eval_checkpoint_step: which checkpoints: see `get_checkpoint_iterator`.
+    mode: "train", "eval", "perplexity_eval", "infer" or "train_eval".
+    iterations_per_loop: the most steps between two looks at the clock.
+    save_checkpoints_steps: steps between checkpoints.
+    keep_checkpoint_max: how many of the newest to keep; None for all.
+    eval_summary_dir: where results are written; None for a folder of
+      `model_dir`.
+    batch_size: sequences, or a pair of a method and a number; see
+      `compute_batch_size`.
+    train_steps: steps, or a function of batch size and sequence length.
+    total_run_steps: the length of the run that the learning rate is planned
+      for; None for `train_steps`.
+    sequence_length: tokens per row, for all features or for each.
+    mesh_shape: mesh dimensions, `"batch:2;model:4"`; none for one processor.
+    mesh_devices: a device for each processor; None for a virtual mesh.
+    layout_rules: `"batch:batch;d_ff:model"`.
+    learning_rate_schedule: a rate, a schedule, or the factors of one.
+    optimizer: a class of optimizers.
+    predict_fn: replaces the model's own decoding.
+    variable_filter: which variables are trained: a pattern for the start of the
+      name, or a function of the variable.
+    perplexity_eval_steps: evaluate on so many batches; None for the split.
+    init_checkpoint: a checkpoint to begin with.
+    ensemble_inputs: not supported.
+    train_model_fn: without effect.
+    skip_seen_data: without effect.
+    seen_data_init_step: without effect.
+    output_eval_examples: whether evaluation writes its examples.
+    checkpoint_input_pipeline: without effect.
+    seed: of initial values, dropout and the order of the data.
+    log_steps: steps between points of the curves, and lines of a log.
+    skip_nonfinite_steps: leave out, and count, the steps whose loss or gradient
+      is infinite or not a number, instead of stopping.
+
+  Raises:
+    ValueError: a value makes no sense.
+    LayoutError: mesh, layout and sizes do not fit each other.
+  """
+  given = locals()
+  _note_parameters_without_effect(given)
+  if tpu:
+    raise ValueError(
+      f"--tpu={tpu}: this build runs on CPU and GPU meshes; leave --tpu out"
+    )
+  if ensemble_inputs:
+    raise ValueError("run.ensemble_inputs: there are no ensembles yet")
+  machine = Machine(
+    mtf.Shape([]) if mesh_shape is None else mtf.convert_to_shape(mesh_shape),
+    mtf.convert_to_layout_rules(layout_rules or ""),
+    mesh_devices,
+    seed,
+  )
+  row = lengths(sequence_length)
+  size = compute_batch_size(
+    row, machine.mesh_shape, machine.layout_rules, batch_size
+  )
+  steps = train_steps(size, row) if callable(train_steps) else train_steps
+  rate = learning_rate_schedule
+  training = Training(
+    train_dataset_fn,
+    optimizer,
+    None if rate is None else schedule(rate),
+    steps,
+    total_run_steps or steps,
+    iterations_per_loop,
+    save_checkpoints_steps,
+    keep_checkpoint_max,
+    log_steps,
+    skip_nonfinite_steps,
+    variable_filter,
+    init_checkpoint,
+  )
+  evaluation = Evaluation(
+    eval_dataset_fn or train_dataset_fn,
+    "validation" if dataset_split == "train" else dataset_split,
+    eval_checkpoint_step,
+    eval_summary_dir,
+    perplexity_eval_steps,
+    output_eval_examples,
+    predict_fn,
+  )
+  settings = Settings(
+    model_dir,
+    Mode.from_name(mode),
+    model_type,
+    vocabulary,
+    size,
+    row,
+    machine,
+    training,
+    evaluation,
+  )
+  MODES[settings.mode](settings)
+
+
+def _note_parameters_without_effect(given: Mapping[str, Any]) -> None:
+  for name, (silent, reason) in NO_EFFECT.items():
+    if given[name] not in (silent, None):
+      logging.info("run.%s is without effect: %s.", name, reason)

@@ -1,0 +1,49 @@
+"""Scalars for TensorBoard.
+
+`tf.summary.scalar` wants the package `tensorboard` beside TensorFlow. An event
+file does not: a scalar is a tensor with a note for the plug-in that draws it.
+"""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Mapping
+
+import tensorflow as tf
+
+_METADATA = tf.compat.v1.SummaryMetadata(
+  plugin_data=tf.compat.v1.SummaryMetadata.PluginData(plugin_name="scalars"),
+  data_class=1,  # DATA_CLASS_SCALAR in TensorFlow's summary.proto
+)
+
+
+class Scalars:
+  """Writes scalars to an event file.
+
+  Args:
+    directory: where the file is made; it is made with the first scalar.
+  """
+
+  def __init__(self, directory: pathlib.Path | str) -> None:
+    self._directory = str(directory)
+    self._writer: tf.summary.SummaryWriter | None = None
+
+  def write(self, step: int, values: Mapping[str, float]) -> None:
+    """Adds one point to the curve of each name."""
+    if self._writer is None:
+      self._writer = tf.summary.create_file_writer(self._directory)
+    with self._writer.as_default(step=step):
+      for name, value in values.items():
+        tf.summary.write(
+          name, tf.constant(value, tf.float32), metadata=_METADATA
+        )
+
+  def flush(self) -> None:
+    """Has everything so far reach the disk."""
+    if self._writer is not None:
+      self._writer.flush()
+
+  def close(self) -> None:
+    """Finishes the file."""
+    if self._writer is not None:
+      self._writer.close()

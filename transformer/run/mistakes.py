@@ -1,0 +1,70 @@
+"""Which exceptions are a user's mistakes, and what to say of them."""
+
+from __future__ import annotations
+
+import re
+import traceback
+
+import tensorflow as tf
+
+# Where a ValueError is raised that is about what somebody asked for. One from
+# the depths of another library is a fault of ours that wants its stack trace.
+_OURS = ("mesh_tf2", "gin", "__main__")
+_MISSING_BINDINGS = "Required bindings for"
+_DISK = (
+  tf.errors.NotFoundError,
+  tf.errors.PermissionDeniedError,
+  tf.errors.ResourceExhaustedError,
+)
+
+
+def mistake(error: BaseException) -> str | None:
+  """What to tell the user; None if the stack trace is worth more.
+
+  Args:
+    error: what a run raised.
+
+  Returns:
+    A message of a few lines, or None.
+  """
+  if isinstance(error, OSError):
+    return _without_gin(str(error))
+  if isinstance(error, _DISK):
+    return error.message.partition("\n")[0]
+  text = str(error)
+  if isinstance(error, RuntimeError) and _MISSING_BINDINGS in text:
+    return _missing_bindings(text)
+  if isinstance(error, ValueError) and _raised_by_us(error):
+    return _without_gin(text)
+  return None
+
+
+def _raised_by_us(error: BaseException) -> bool:
+  frames = list(traceback.walk_tb(error.__traceback__))
+  if not frames:
+    return False
+  name = str(frames[-1][0].f_globals.get("__name__", ""))
+  return name.partition(".")[0] in _OURS
+
+
+def _without_gin(text: str) -> str:
+  """A message without the names of the functions on the way to it."""
+  lines = text.strip().splitlines()
+  kept = [x for x in lines if not x.lstrip().startswith("In call to configu")]
+  return "\n".join(kept).strip()
+
+
+def _missing_bindings(text: str) -> str:
+  match = re.search(r"`(\S+)` not provided in config: \[(.*?)\]", text)
+  if match is None:
+    return _without_gin(text)
+  function = match.group(1)
+  names = [x.strip("' ") for x in match.group(2).split(",")]
+  bindings = ", ".join(f"{function}.{name}" for name in names)
+  hint = ""
+  if set(names) & {"mesh_shape", "tpu_topology"}:
+    hint = (
+      "; to choose a mesh, name one of the files in layouts/, for example "
+      "--gin_file=layouts/single.gin"
+    )
+  return f"no gin file or --gin_param sets {bindings}{hint}"

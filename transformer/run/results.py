@@ -1,0 +1,50 @@
+"""Where an evaluation leaves its files and curves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import tensorflow as tf
+
+from .events import Scalars
+from .settings import Settings
+
+
+class Results:
+  """Files and curves of one task.
+
+      <directory>/<task>_inputs, <task>_targets, <task>_<step>_predictions
+      <directory>/events...      curves eval/<task>/<metric>
+
+  Args:
+    settings: name the directory: by default a folder of the model's, named
+      after the split.
+    task: a name for what is evaluated.
+  """
+
+  def __init__(self, settings: Settings, task: str = "eval") -> None:
+    evaluation = settings.evaluation
+    self.directory = (
+      evaluation.directory or f"{settings.model_dir}/{evaluation.split}_eval"
+    )
+    self._task = task
+    self._scalars = Scalars(self.directory)
+
+  def write_lines(self, name: str, lines: Iterable[str]) -> None:
+    """Writes `<task>_<name>`."""
+    tf.io.gfile.makedirs(self.directory)
+    write_lines(f"{self.directory}/{self._task}_{name}", lines)
+
+  def write_metrics(self, step: int, values: Mapping[str, float]) -> None:
+    """Adds a point to the curve of each metric."""
+    self._scalars.write(
+      step, {f"eval/{self._task}/{name}": x for name, x in values.items()}
+    )
+    self._scalars.flush()
+
+
+def write_lines(path: str, lines: Iterable[str]) -> None:
+  r"""Writes a line for each string; a \n or \r within it becomes a space."""
+  with tf.io.gfile.GFile(path, "w") as file:
+    for line in lines:
+      file.write(" ".join(line.replace("\r", "\n").split("\n")) + "\n")

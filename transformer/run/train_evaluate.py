@@ -1,0 +1,32 @@
+"""Trains, and shows at once what the model has learned."""
+
+from __future__ import annotations
+
+from .context import prepare
+from .evaluate import Evaluator
+from .features import ENCODER_DECODER
+from .perplexity import Perplexity, describe
+from .settings import Settings
+from .train import train_to_the_end
+
+EXAMPLES = 10
+
+
+def train_and_evaluate(settings: Settings) -> None:
+  """Trains to the last step, then evaluates and prints.
+
+  A translation model translates the split: BLEU, exact matches and some
+  examples. Other models are scored: perplexity per token and per word. A run
+  that was stopped before its last step is not evaluated.
+  """
+  context = prepare(settings)
+  if not train_to_the_end(context):
+    return
+  step = int(context.program.step)
+  print(f"evaluating on split {settings.evaluation.split!r} at step {step}")
+  if settings.model_type != ENCODER_DECODER:
+    print(describe(Perplexity(context).evaluate(step)))
+    return
+  translations = Evaluator(context).evaluate(step)
+  print(translations.examples(EXAMPLES))
+  print(translations)

@@ -1,0 +1,140 @@
+"""One step of training: from a batch to new values of the variables."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+
+import tensorflow as tf
+
+import mesh_tf2 as mtf
+
+from .batch_sizes import serialize_num_microbatches
+from .context import Context
+from .features import batch_dim, import_features, model_arguments
+from .guard import is_finite, only_if, squared_norm
+
+# What a step returns, each a scalar.
+METRICS = {
+  "loss": tf.float32,
+  "tokens": tf.int64,  # targets that are not padding
+  "learning_rate": tf.float32,  # not a number if the optimizer chooses it
+  "gradient_norm": tf.float32,
+  "finite": tf.bool,  # whether loss and gradients are; if not, nothing changed
+}
+
+
+def make_train_step(context: Context) -> mtf.ProgramFunction:
+  """A function that trains on a batch.
+
+  Args:
+    context: program, model and settings.
+
+  Returns:
+    From a dictionary of int32 tensors [batch, length] to `METRICS`. A call is a
+    step of the program, even if its loss was no number and it changed nothing.
+  """
+
+  @context.program.function
+  def train_step(
+    mesh: mtf.Mesh, features: Mapping[str, tf.Tensor]
+  ) -> dict[str, mtf.Tensor | tf.Tensor]:
+    grads, loss = _gradients(context, import_features(mesh, features))
+    norm_squared = squared_norm(grads)
+    finite = is_finite([loss, norm_squared])
+    rate = _learning_rate(context)
+    _update(context, mesh, grads, rate, finite)
+    seen = tf.math.count_nonzero(features["targets"] > 0)
+    return {
+      "loss": mtf.cast(loss, tf.float32),
+      "tokens": seen,
+      "learning_rate": tf.constant(math.nan) if rate is None else rate,
+      "gradient_norm": mtf.sqrt(norm_squared),
+      "finite": finite,
+    }
+
+  return train_step
+
+
+def _gradients(
+  context: Context, features: Mapping[str, mtf.Tensor]
+) -> tuple[list[mtf.Tensor], mtf.Tensor]:
+  settings = context.settings
+  batch = batch_dim(features)
+  pieces = serialize_num_microbatches(
+    batch_dim=batch,
+    sequence_length={
+      name: x.shape.get_dim_by_name("length").size
+      for name, x in features.items()
+    },
+    mesh_shape=settings.machine.mesh_shape,
+    layout_rules=settings.machine.layout_rules,
+  )
+
+  def model_fn(features: Mapping[str, mtf.Tensor]) -> dict[str, mtf.Tensor]:
+    _, loss = context.model.call_simple(
+      compute_loss=True,
+      mode="train",
+      variable_dtype=context.variable_dtype,
+      num_microbatches=pieces,
+      **model_arguments(features, settings.model_type),
+    )
+    _freeze(loss.graph, settings.training.variable_filter)
+    return {"loss": loss}
+
+  grads, outputs = mtf.serialize_training_step(
+    features, model_fn, batch, pieces
+  )
+  return grads, outputs["loss"]
+
+
+def _freeze(graph: mtf.Graph, variable_filter: object) -> None:
+  """Keeps the variables that the filter does not let through from training."""
+  if variable_filter is None:
+    return
+  if callable(variable_filter):
+    frozen = [v for v in graph.trainable_variables if not variable_filter(v)]
+  else:
+    pattern = re.compile(str(variable_filter))
+    frozen = [
+      v for v in graph.trainable_variables if not pattern.match(v.full_name)
+    ]
+  graph.make_variables_untrainable(frozen)
+  if not graph.trainable_variables:
+    raise ValueError(
+      f"run.variable_filter {variable_filter!r} leaves no variable to train"
+    )
+
+
+def _learning_rate(context: Context) -> tf.Tensor | None:
+  training = context.settings.training
+  if training.learning_rate is None:
+    return None
+  return tf.cast(
+    training.learning_rate(context.program.step, training.total_steps),
+    tf.float32,
+  )
+
+
+def _update(
+  context: Context,
+  mesh: mtf.Mesh,
+  grads: list[mtf.Tensor],
+  rate: tf.Tensor | None,
+  finite: mtf.Tensor,
+) -> None:
+  """Has the optimizer assign to the variables, if all numbers are finite."""
+  make = context.settings.training.optimizer
+  if make is None:
+    raise ValueError(
+      "run.optimizer is not set; set it to a class, for example "
+      "@optimize.AdafactorOptimizer"
+    )
+  if rate is None:
+    optimizer = make()
+  else:
+    optimizer = make(learning_rate=mtf.import_tf_tensor(mesh, rate, []))
+  graph = mesh.graph
+  updates = optimizer.apply_grads(grads, graph.trainable_variables)
+  only_if(finite, updates)
