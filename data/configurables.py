@@ -1,4 +1,4 @@
-"""Importing this registers with gin all that a gin file can name of the data."""
+"""Importing this registers all that a gin file can name of the data."""
 
 from . import (  # noqa: F401
   byte_vocabulary,
@@ -13,5 +13,6 @@ from . import (  # noqa: F401
   tfds_reader,
   tfds_vocabulary,
   tfrecord_reader,
+  trained_vocabulary,
   vocabulary,
 )

@@ -1,6 +1,4 @@
-"""From what a user names to files that exist, or an error that says which do
-not.
-"""
+"""From what a user names to files that exist, or an error naming what lacks."""
 
 import gzip
 import pathlib

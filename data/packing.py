@@ -5,10 +5,10 @@ the examples of a row from 1, with 0 on padding, and `..._position` counts from
 0 within each example. Attention is kept within a segment by the first.
 
 Packing looks at a window of examples and places the longest first, each into
-the fullest row that it fits into for every feature (best fit decreasing; Johnson,
-"Near-optimal bin packing algorithms", MIT 1973). The rows of a window come out
-in the order of their first examples, and the examples of a row in their own
-order, so that rows of long and of short examples stay mixed.
+the fullest row that it fits into for every feature (best fit decreasing;
+Johnson, "Near-optimal bin packing algorithms", MIT 1973). The rows of a window
+come out in the order of their first examples, and the examples of a row in
+their own order, so that rows of long and of short examples stay mixed.
 """
 
 from collections.abc import Mapping, Sequence

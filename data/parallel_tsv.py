@@ -67,7 +67,7 @@ def simple_text_line_dataset(
 
 
 @gin.configurable(module=_MODULE)
-def packed_parallel_tsv_dataset(
+def packed_parallel_tsv_dataset(  # noqa: PLR0913  names that gin files bind
   dataset: tf.data.Dataset | Callable[..., tf.data.Dataset] = gin.REQUIRED,
   dataset_split: str = gin.REQUIRED,
   batch_size: int | None = None,

@@ -48,8 +48,10 @@ def from_text(
     A dataset as `DatasetFn` promises.
 
   Raises:
-    ValueError: if there is no example.
+    ValueError: if there is no example, or no vocabulary.
   """
+  if request.vocabulary is None:
+    raise ValueError("text needs a vocabulary, got None; bind run.vocabulary")
   examples = _shuffled(examples, request, recipe)
   windows = encode_windows(examples, request.vocabulary, recipe.window)
   return from_windows(windows, request, recipe)

@@ -14,7 +14,7 @@ from .vocabulary import Vocabularies
 
 
 @gin.configurable(module="mesh_tf2.transformer.dataset")
-def text_dataset(
+def text_dataset(  # noqa: PLR0913  names that gin files bind
   dataset_split: str,
   sequence_length: Mapping[str, int],
   vocabulary: Vocabularies,

@@ -27,11 +27,11 @@ _BLOCK_BYTES = 1 << 18
 
 
 class TextFile:
-  """The lines of one file, plain or gzip.
+  r"""The lines of one file, plain or gzip.
 
   Attributes:
     path: where the file is.
-    num_lines: how many lines it has; what follows the last \\n is a line
+    num_lines: how many lines it has; what follows the last \n is a line
       unless it is empty.
     num_blocks: how many blocks of whole lines it is read in.
   """

@@ -102,7 +102,7 @@ class TfdsText(TextSource):
   def _features(self, info: Any) -> dict[str, str]:
     """Which of the data set's features are our inputs and targets."""
     supervised = info.supervised_keys or (None, None)
-    keys = {"targets": self.targets or supervised[1]}
+    keys: dict[str, Any] = {"targets": self.targets or supervised[1]}
     if not self.text2self:
       keys = {"inputs": self.inputs or supervised[0], **keys}
     for ours, theirs in keys.items():
@@ -141,7 +141,7 @@ def _check_split(info: Any, split: str) -> None:
 
 
 @gin.configurable(module=_MODULE)
-def untokenized_tfds_dataset(
+def untokenized_tfds_dataset(  # noqa: PLR0913  names that gin files bind
   dataset_name: str = gin.REQUIRED,
   text2self: bool = gin.REQUIRED,
   tfds_data_dir: str | None = gin.REQUIRED,
@@ -202,7 +202,7 @@ def untokenized_tfds_dataset(
 
 
 @gin.configurable(module=_MODULE)
-def pretokenized_tfds_dataset(
+def pretokenized_tfds_dataset(  # noqa: PLR0913  names that gin files bind
   dataset_name: str = gin.REQUIRED,
   text2self: bool = gin.REQUIRED,
   tfds_data_dir: str | None = gin.REQUIRED,

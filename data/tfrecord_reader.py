@@ -45,7 +45,7 @@ def pretokenized_tfrecord_dataset(
 
 
 @gin.configurable(module="mesh_tf2.transformer.dataset")
-def pretokenized_t2t_dataset(
+def pretokenized_t2t_dataset(  # noqa: PLR0913  names that gin files bind
   dataset_name: str = gin.REQUIRED,
   text2self: bool = False,
   data_dir: str = gin.REQUIRED,

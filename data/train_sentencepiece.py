@@ -1,6 +1,6 @@
-"""Trains a SentencePiece vocabulary, for several languages together if wanted.
+r"""Trains a SentencePiece vocabulary, for several languages together if wanted.
 
-python -m mesh_tf2.data.train_sentencepiece \\
+python -m mesh_tf2.data.train_sentencepiece \
         --input=train.en.gz,train.de.gz --model=joint.model --vocab_size=8000
 """
 

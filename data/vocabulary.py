@@ -85,14 +85,16 @@ class Vocabulary(abc.ABC):
   def encode_tf(self, text: tf.Tensor) -> tf.Tensor:
     """Ids of a scalar string: int32 of shape [None], without EOS."""
 
-    def encode(text: bytes) -> np.ndarray:
+    def encode(text: bytes | np.ndarray) -> np.ndarray:
+      if isinstance(text, np.ndarray):  # outside of a graph
+        text = text.item()
       return np.array(self.encode(text.decode("utf-8", "replace")), np.int32)
 
     ids = tf.numpy_function(encode, [text], tf.int32, stateful=False)
     return tf.ensure_shape(ids, [None])
 
   def decode_tf(self, ids: tf.Tensor) -> tf.Tensor:
-    """Texts of `ids`, decoded along the last axis: strings of ids.shape[:-1]."""
+    """Texts of `ids`, each from a last axis: strings of ids.shape[:-1]."""
 
     def decode(ids: np.ndarray) -> np.ndarray:
       rows = ids.reshape([-1, ids.shape[-1]]) if ids.size else ()
