@@ -12,15 +12,7 @@ from typing import Any
 import gin
 
 import mesh_tf2 as mtf
-from mesh_tf2.data import (  # noqa: F401  registers
-  byte_vocabulary,
-  packing,
-  sentencepiece_vocabulary,
-  text_dataset,
-  text_lines,
-  text_pair,
-  vocabulary,
-)
+from mesh_tf2.data import configurables  # noqa: F401  registers
 
 from . import schedules  # noqa: F401  registers
 from .layers import (  # noqa: F401  registers
