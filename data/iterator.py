@@ -47,7 +47,7 @@ class CheckpointableIterator:
     return self
 
   def __next__(self) -> Any:
-    return next(self._iterator)
+    return next(self.iterator)
 
   def __enter__(self) -> "CheckpointableIterator":
     return self
@@ -98,14 +98,15 @@ class CheckpointableIterator:
     self._checkpoint().read(path).assert_consumed()
 
   @property
-  def _iterator(self) -> Any:
+  def iterator(self) -> Any:
+    """The iterator of `tf.data`, for use inside a `tf.function`."""
     if not self._iterators:
       raise ValueError("the iterator was closed; make another one")
     return self._iterators[0]
 
   def _checkpoint(self) -> tf.train.Checkpoint:
     description = tf.Variable(self._description, trainable=False)
-    return tf.train.Checkpoint(iterator=self._iterator, description=description)
+    return tf.train.Checkpoint(iterator=self.iterator, description=description)
 
 
 def _saved_description(path: str) -> str:
