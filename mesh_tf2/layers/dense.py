@@ -195,16 +195,14 @@ def dense_product(
   """
   if activation_functions is None:
     activation_functions = "linear"
-  functions = (
-    list(activation_functions)
-    if isinstance(activation_functions, (list, tuple))
-    else [activation_functions]
-  )
-  names = (
-    [name]
-    if len(functions) == 1
-    else [f"{name}_{i}" for i in range(len(functions))]
-  )
+  functions: list[Activation]
+  if isinstance(activation_functions, str) or callable(activation_functions):
+    functions = [activation_functions]
+  else:
+    functions = list(activation_functions)
+  names = [f"{name}_{i}" for i in range(len(functions))]
+  if len(functions) == 1:
+    names = [name]
   factors = [
     dense(x, new_dims, reduced_dims, activation=f, name=n, **kwargs)
     for f, n in zip(functions, names, strict=True)

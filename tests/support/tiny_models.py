@@ -84,13 +84,15 @@ def language_model(stack_kwargs=None, **kwargs):
 
 
 def encoder_decoder(stack_kwargs=None, shared_embedding=True, **kwargs):
-  """Arguments are those of the stacks and, but for the encoder, the decoder."""
+  """Arguments are those of the stacks and the decoder; sizes are for both."""
   stack_kwargs = stack_kwargs or {}
+  sizes = {k: kwargs[k] for k in ("vocab_divisor", "d_model") if k in kwargs}
   encoder = language_model(
     stack_kwargs,
     name="encoder",
     autoregressive=False,
     output_vocab_size=None,
+    **sizes,
   )
   decoder = language_model(
     {**stack_kwargs, "layers": ("self", "encdec", "ff")},

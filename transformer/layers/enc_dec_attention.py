@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import gin
+import tensorflow as tf
 
 import mesh_tf2 as mtf
 
@@ -53,7 +54,7 @@ def enc_dec_attention_bias(
   bias = relative_attention_bias(
     layer.relative_attention_type,
     context,
-    context.encoder_output,
+    None,
     relative_position_fn(context),
     num_buckets=layer.relative_attention_num_buckets,
     bidirectional=True,
@@ -120,8 +121,9 @@ def _visibility_bias(context: Context) -> mtf.Tensor | None:
 
   def bias() -> mtf.Tensor:
     visible = mtf.equal(context.sequence_id, context.encoder_sequence_id)
-    dtype = mtf.layers.at_least_float32(context.encoder_output).dtype
-    return visibility_mask_to_attention_bias(visible, dtype)
+    dtype = context.activation_dtype
+    wide = dtype if dtype == tf.float64 else tf.float32
+    return visibility_mask_to_attention_bias(visible, wide)
 
   return context.cached("enc_dec_attention_mask", bias)
 

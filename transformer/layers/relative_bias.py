@@ -74,7 +74,7 @@ def _buckets(count: int, max_distance: int) -> np.ndarray:
 def relative_attention_bias(
   relative_attention_type: str,
   context: Context,
-  x: mtf.Tensor,
+  x: mtf.Tensor | None,
   relative_position: mtf.Tensor,
   *,
   num_buckets: int,
@@ -89,7 +89,7 @@ def relative_attention_bias(
       the first layer that asks for them under this name; "contextual": made
       from the activations at the query.
     context: of the call.
-    x: the input of the layer; has d_model.
+    x: the input of the layer; has d_model. For "contextual" only.
     relative_position: length, memory_length, perhaps more: int32.
     num_buckets: how many buckets of distances there are.
     bidirectional: see `relative_position_bucket`.
@@ -114,6 +114,7 @@ def relative_attention_bias(
       relative_position, bidirectional, num_buckets
     )
     if relative_attention_type == "contextual":
+      assert x is not None, "a contextual bias needs the activations"
       values = mtf.layers.dense(
         x,
         [buckets_dim, *heads_dims],

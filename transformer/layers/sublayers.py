@@ -28,6 +28,7 @@ def sublayer_call_layer(
   """Sets padding to zero, and calls the layer in the scope of its class."""
   x = sublayer_mask_padding(x, layer_stack, context)
   layer = context.current_layer
+  assert layer is not None, "sub-layers run inside a stack"
   with tf.compat.v1.variable_scope(type(layer).__name__):
     return layer.call(context, x)
 

@@ -53,7 +53,7 @@ class Bitransformer:
   decode = decode_with_encoder
 
   @property
-  def output_vocab_dim(self) -> mtf.Dimension:
+  def output_vocab_dim(self) -> mtf.Dimension | None:
     """The ids that are predicted, padding included."""
     return self.decoder.output_vocab_dim
 

@@ -211,11 +211,16 @@ class Unitransformer:
       The logits (batch, length, vocab; float32), or the activations of an
       encoder; and the loss, a float32 scalar, or None if there is none.
     """
-    ids = targets if self.autoregressive and targets is not None else inputs
-    if sequence_id is None and (targets is not None or not self.autoregressive):
+    if self.autoregressive and targets is not None:
+      ids = targets
+    elif inputs is not None:
+      ids = inputs
+    else:
+      raise ValueError(f"{self.name} has neither inputs nor targets to read")
+    if sequence_id is None and (ids is targets or not self.autoregressive):
       sequence_id = masks.real_tokens(ids)
     if inputs is None:
-      inputs = masks.autoregressive_inputs(targets, sequence_id)
+      inputs = masks.autoregressive_inputs(ids, sequence_id)
     priority = self._priority(ids)
     context = Context(
       model=self,
@@ -279,9 +284,11 @@ class Unitransformer:
       if self.positional_embedding:
         x = mtf.add(x, self._positions(context), x.shape)
       x = self.layer_stack.call(context, x)
-      if self.output_vocab_dim is None:
+      vocab_dim = self.output_vocab_dim
+      if vocab_dim is None:
         return x
-      return self._without_padding(self._logits(context, x, embedding))
+      logits = self._logits(context, x, embedding, vocab_dim)
+      return self._without_padding(logits, vocab_dim)
 
   def _embedding(self, context: Context) -> Any:
     shared = context.shared_params or {}
@@ -332,22 +339,28 @@ class Unitransformer:
     )
 
   def _logits(
-    self, context: Context, x: mtf.Tensor, embedding: Any
+    self,
+    context: Context,
+    x: mtf.Tensor,
+    embedding: Any,
+    vocab_dim: mtf.Dimension,
   ) -> mtf.Tensor:
     if self.shared_embedding_and_softmax_weights:
       return embedding.hidden_to_logits(x, context)
     return mtf.layers.dense(
       x,
-      self.output_vocab_dim,
+      vocab_dim,
       reduced_dims=[self.model_dim],
       use_bias=False,
       variable_dtype=context.variable_dtype,
       name="logits",
     )
 
-  def _without_padding(self, logits: mtf.Tensor) -> mtf.Tensor:
+  def _without_padding(
+    self, logits: mtf.Tensor, vocab_dim: mtf.Dimension
+  ) -> mtf.Tensor:
     """Makes the ids that only pad the vocabulary impossible."""
-    vocab_dim, size = self.output_vocab_dim, self.output_vocab_size
+    size = self.output_vocab_size
     wide = mtf.layers.at_least_float32(logits)
     if vocab_dim not in logits.shape or size == vocab_dim.size:
       return wide
