@@ -14,6 +14,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+import gin
 import tensorflow as tf
 from absl import app, flags
 
@@ -42,7 +43,9 @@ _GIN_SKIP_UNKNOWN = flags.DEFINE_bool(
   "gin_skip_unknown", False, "Skip bindings of packages that are missing."
 )
 _MODEL_DIR = flags.DEFINE_string(
-  "model_dir", None, "Where checkpoints and results are; sets run.model_dir."
+  "model_dir",
+  None,
+  "Where checkpoints and results are: run.model_dir, and the macro %model_dir.",
 )
 _MODULE_IMPORT = flags.DEFINE_multi_string(
   "module_import",
@@ -89,6 +92,9 @@ def _run(arguments: Sequence[str]) -> None:
     )
   for module in _MODULE_IMPORT.value:
     _import(module)
+  if _MODEL_DIR.value:
+    # Files may name what they keep with the model: %model_dir.
+    gin.bind_parameter("model_dir/gin.macro.value", _MODEL_DIR.value)
   gin_files.parse_gin_defaults_and_flags(
     _GIN_FILE.value,
     [*_macros(), *_GIN_PARAM.value],

@@ -9,13 +9,14 @@ import gin
 import numpy as np
 import sacrebleu
 
+from mesh_tf2.data.eval_dataset import EvalDataset
 from mesh_tf2.data.text_source import TextSource, plain_text
 from mesh_tf2.data.vocabulary import inputs_vocabulary, targets_vocabulary
 
 from .checkpoint_steps import restored_checkpoints
 from .context import Context, prepare
 from .decoding import Decoder
-from .evaluation_data import evaluation_dataset
+from .evaluation_data import evaluation_tasks
 from .features import check_features
 from .mesh_shapes import MODULE
 from .results import Results
@@ -81,68 +82,102 @@ class Translations:
 def evaluate_checkpoints(settings: Settings) -> None:
   """Translates the split with each of the checkpoints that are asked for."""
   context = prepare(settings)
-  evaluator = Evaluator(context)
-  for step in restored_checkpoints(context, evaluator.build):
-    print(f"step {step}\n{evaluator.evaluate(step)}")
+  decoder = Decoder(context)
+  evaluators = evaluators_of(context, decoder)
+  for step in restored_checkpoints(context, decoder.build):
+    for evaluator in evaluators:
+      evaluator.evaluate(step)
+
+
+def evaluators_of(context: Context, decoder: Decoder) -> list[Evaluator]:
+  """One for each data set to evaluate on."""
+  tasks = evaluation_tasks(context.settings)
+  return [Evaluator(context, decoder, task) for task in tasks]
 
 
 class Evaluator:
-  """Translates a split with the variables that the program has at the time."""
+  """Translates a data set with the variables that the program has at the time.
 
-  def __init__(self, context: Context) -> None:
-    self._context = context
-    self._decoder = Decoder(context)
-    self._pairs = eval_model(context)
-    self._results = Results(context.settings)
+  Args:
+    context: program, model and settings.
+    decoder: of the model.
+    task: the data set.
+  """
 
-  def build(self) -> None:
-    """Makes the variables that translating needs."""
-    self._decoder.build()
+  def __init__(
+    self, context: Context, decoder: Decoder, task: EvalDataset
+  ) -> None:
+    self._settings = context.settings
+    self._decoder = decoder
+    self._task = task
+    self._pairs = eval_model(context.settings, task)
+    self._results = Results(context.settings, task.name)
 
   def evaluate(self, step: int) -> Translations:
-    """Translates, scores, and writes files and curves."""
+    """Translates, scores, prints the scores, writes files and curves."""
     pairs = self._pairs
     ids = pairs.ids or self._decoder.encode(pairs.inputs)
     predictions = self._decoder.decode(ids)
     bleu = sacrebleu.BLEU()
-    found = bleu.corpus_score(predictions, [pairs.references])
+    score = bleu.corpus_score(predictions, [pairs.references]).score
     exact = sum(map(str.__eq__, predictions, pairs.references))
-    translations = Translations(
-      pairs, predictions, found.score, str(bleu.get_signature()), exact
+    found = Translations(
+      pairs, predictions, score, str(bleu.get_signature()), exact
     )
-    if self._context.settings.evaluation.write_examples:
+    if self._settings.evaluation.write_examples:
       self._results.write_lines("inputs", pairs.inputs)
       self._results.write_lines("targets", pairs.references)
       self._results.write_lines(f"{step}_predictions", predictions)
-    self._results.write_metrics(step, translations.metrics())
-    return translations
+    more = self._more_metrics(found)
+    self._results.write_metrics(step, {**found.metrics(), **more})
+    split = self._settings.evaluation.split
+    print(f"{self._task.name}, split {split!r}, step {step}: {found}")
+    for name, value in more.items():
+      print(f"{name} {value:.4g}")
+    return found
+
+  def _more_metrics(self, found: Translations) -> dict[str, float]:
+    """What the data set's own functions find."""
+    process = self._task.postprocess_fn
+    targets = [process(x, is_target=True) for x in found.pairs.references]
+    predictions = [process(x, is_target=False) for x in found.predictions]
+    values: dict[str, float] = {}
+    for metric in self._task.metric_fns:
+      values |= metric(targets, predictions)
+    return values
 
 
 @gin.configurable(module=MODULE)
-def eval_model(context: Context, source: TextSource | None = None) -> Pairs:
+def eval_model(
+  settings: Settings, task: EvalDataset, source: TextSource | None = None
+) -> Pairs:
   """The examples of an evaluation.
 
   Args:
-    context: program, model and settings.
-    source: where the text is: the inputs and references are taken from it as
-      they are. Without it they are decoded from what `run.eval_dataset_fn`
-      yields, and then a reference is no longer than a row, and holds nothing
+    settings: name the split and the vocabulary.
+    task: the data set.
+    source: where the text is, if the data set does not have it: inputs and
+      references are taken from it as they are. Without any text they are made
+      of ids, and then a reference is no longer than a row, and holds nothing
       that the vocabulary cannot express.
 
   Raises:
     ValueError: the split is missing or empty.
   """
-  settings = context.settings
-  split = settings.evaluation.split
-  if source is not None:
-    texts = plain_text(source, split)
-    return Pairs([x for x, _ in texts], [y for _, y in texts])
-  dataset = evaluation_dataset(settings)
+  if task.text_fn is not None:
+    texts = task.text_fn()
+  elif source is not None:
+    texts = plain_text(source, settings.evaluation.split)
+  else:
+    return _pairs_of_ids(settings, task)
+  return Pairs([x for x, _ in texts], [y for _, y in texts])
+
+
+def _pairs_of_ids(settings: Settings, task: EvalDataset) -> Pairs:
+  dataset = task.dataset_fn(sequence_length=settings.sequence_length)
   check_features(dataset.element_spec, settings.model_type)
-  read, write = (
-    pick(settings.vocabulary)
-    for pick in (inputs_vocabulary, targets_vocabulary)
-  )
+  read = inputs_vocabulary(settings.vocabulary)
+  write = targets_vocabulary(settings.vocabulary)
   examples = list(dataset.as_numpy_iterator())
   ids = [x["inputs"][: np.count_nonzero(x["inputs"])] for x in examples]
   return Pairs(

@@ -67,4 +67,6 @@ def _missing_bindings(text: str) -> str:
       "; to choose a mesh, name one of the files in layouts/, for example "
       "--gin_file=layouts/single.gin"
     )
+  if "model_dir" in names:
+    hint = "; name the folder with --model_dir"
   return f"no gin file or --gin_param sets {bindings}{hint}"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from mesh_tf2.data.eval_dataset import EvalDataset
+
 from .checkpoint_steps import restored_checkpoints
 from .context import Context, prepare
-from .evaluation_data import evaluation_dataset
+from .evaluation_data import evaluation_tasks
 from .results import Results
 from .scoring import Score, Scorer
 from .settings import Settings
@@ -13,33 +15,54 @@ from .settings import Settings
 def perplexity_of_checkpoints(settings: Settings) -> None:
   """Scores the split with each of the checkpoints that are asked for."""
   context = prepare(settings)
-  perplexity = Perplexity(context)
-  for step in restored_checkpoints(context, perplexity.build):
-    print(f"step {step}\n{describe(perplexity.evaluate(step))}")
+  perplexities = perplexities_of(context)
+
+  def build() -> None:
+    for perplexity in perplexities:
+      perplexity.build()
+
+  for step in restored_checkpoints(context, build):
+    for perplexity in perplexities:
+      perplexity.evaluate(step)
+
+
+def perplexities_of(context: Context) -> list[Perplexity]:
+  """One for each data set to evaluate on."""
+  tasks = evaluation_tasks(context.settings)
+  return [Perplexity(context, task) for task in tasks]
 
 
 class Perplexity:
-  """Scores the split with the variables that the program has at the time."""
+  """Scores a data set with the variables that the program has at the time.
 
-  def __init__(self, context: Context) -> None:
-    self._settings = context.settings
-    self._scorer = Scorer(context, evaluation_dataset(context.settings))
-    self._results = Results(context.settings)
+  Args:
+    context: program, model and settings.
+    task: the data set.
+  """
+
+  def __init__(self, context: Context, task: EvalDataset) -> None:
+    settings = context.settings
+    self._max_batches = settings.evaluation.max_batches
+    self._title = f"{task.name}, split {settings.evaluation.split!r}"
+    self._scorer = Scorer(
+      context, task.dataset_fn(sequence_length=settings.sequence_length)
+    )
+    self._results = Results(settings, task.name)
 
   def build(self) -> None:
     """Makes the variables that scoring needs."""
     self._scorer.build()
 
   def evaluate(self, step: int) -> Score:
-    """Scores, and writes curves."""
-    evaluation = self._settings.evaluation
-    score = self._scorer.score(evaluation.max_batches)
+    """Scores, prints the score, and adds it to the curves."""
+    score = self._scorer.score(self._max_batches)
     self._results.write_metrics(step, score.metrics())
+    print(f"{self._title}, step {step}: {describe(score)}")
     return score
 
 
 def describe(score: Score) -> str:
-  """A line or two for people."""
+  """Two lines for people."""
   return (
     f"perplexity {score.perplexity(score.tokens):.3f} per token, "
     f"{score.perplexity(score.words):.3f} per word; "

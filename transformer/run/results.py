@@ -22,7 +22,7 @@ class Results:
     task: a name for what is evaluated.
   """
 
-  def __init__(self, settings: Settings, task: str = "eval") -> None:
+  def __init__(self, settings: Settings, task: str) -> None:
     evaluation = settings.evaluation
     self.directory = (
       evaluation.directory or f"{settings.model_dir}/{evaluation.split}_eval"

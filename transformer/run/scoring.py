@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
 
-import numpy as np
 import tensorflow as tf
 
 import mesh_tf2 as mtf
+from mesh_tf2.data.batch import evaluation_batches
 from mesh_tf2.data.vocabulary import Vocabulary, targets_vocabulary
 
 from ..model.loss import scored_tokens
@@ -21,8 +20,6 @@ from .features import (
   known_features,
   model_arguments,
 )
-
-Batch = Mapping[str, np.ndarray]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,22 +100,22 @@ class Scorer:
       ValueError: there is no token to predict.
     """
     settings = self._context.settings
-    batches = full_batches(self._dataset, settings.batch_size)
+    batches = evaluation_batches(self._dataset, settings.batch_size)
     total = Score()
-    for number, (batch, count) in enumerate(batches):
-      if number == max_batches:
-        break
-      total += self._score_batch(batch, count)
+    for batch, count in batches.take(
+      max_batches or tf.data.INFINITE_CARDINALITY
+    ):
+      total += self._score_batch(batch, int(count))
     if not total.tokens:
       raise ValueError(
         f"split {settings.evaluation.split!r} has no token to predict"
       )
     return total
 
-  def _score_batch(self, batch: Batch, count: int) -> Score:
-    found = {k: x.numpy()[:count] for k, x in self._score(dict(batch)).items()}
+  def _score_batch(self, batch: Mapping[str, tf.Tensor], count: int) -> Score:
+    found = {k: x.numpy()[:count] for k, x in self._score(batch).items()}
     scored, right = found["scored"], found["right"]
-    rows = zip(batch["targets"], scored, strict=False)
+    rows = zip(batch["targets"].numpy(), scored, strict=False)
     return Score(
       examples=count,
       tokens=int(scored.sum()),
@@ -170,17 +167,3 @@ def num_words(ids: Iterable[int], vocabulary: Vocabulary) -> int:
     elif each > 0:
       sequence.append(each)
   return count + len(vocabulary.decode(sequence).split())
-
-
-def full_batches(
-  dataset: tf.data.Dataset, batch_size: int
-) -> Iterator[tuple[dict[str, Any], int]]:
-  """Batches of one size; rows of zeros fill up the last.
-
-  Yields:
-    A batch, and how many of its rows are examples.
-  """
-  for batch in dataset.batch(batch_size).as_numpy_iterator():
-    count = len(batch["targets"])
-    rows = [(0, batch_size - count), (0, 0)]
-    yield {k: np.pad(x, rows) for k, x in batch.items()}, count

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from .context import prepare
-from .evaluate import Evaluator
+from .decoding import Decoder
+from .evaluate import evaluators_of
 from .features import ENCODER_DECODER
-from .perplexity import Perplexity, describe
+from .perplexity import perplexities_of
 from .settings import Settings
 from .train import train_to_the_end
 
@@ -23,10 +24,9 @@ def train_and_evaluate(settings: Settings) -> None:
   if not train_to_the_end(context):
     return
   step = int(context.program.step)
-  print(f"evaluating on split {settings.evaluation.split!r} at step {step}")
   if settings.model_type != ENCODER_DECODER:
-    print(describe(Perplexity(context).evaluate(step)))
+    for perplexity in perplexities_of(context):
+      perplexity.evaluate(step)
     return
-  translations = Evaluator(context).evaluate(step)
-  print(translations.examples(EXAMPLES))
-  print(translations)
+  for evaluator in evaluators_of(context, Decoder(context)):
+    print(evaluator.evaluate(step).examples(EXAMPLES))

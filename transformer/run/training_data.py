@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import tensorflow as tf
+from mesh_tf2.data.batch import training_batches
+from mesh_tf2.data.iterator import CheckpointableIterator
 
 from .features import check_features, known_features
 from .settings import Settings
-
-_AHEAD = 2  # batches made while a step runs
 
 
 class TrainingData:
@@ -30,23 +29,34 @@ class TrainingData:
         "run.train_dataset_fn is not set; set it to what makes the data set, "
         "for example @text_dataset"
       )
-    dataset = make(
+    examples = make(
       dataset_split="train",
       sequence_length=settings.sequence_length,
       vocabulary=settings.vocabulary,
       seed=seed,
     )
-    check_features(dataset.element_spec, settings.model_type)
-    batches = known_features(dataset).batch(
-      settings.batch_size, drop_remainder=True
-    )
+    check_features(examples.element_spec, settings.model_type)
+    batches = training_batches(known_features(examples), settings.batch_size)
     self.batch_spec: Any = batches.element_spec
-    self.iterator: Any = iter(batches.prefetch(_AHEAD))
+    self._iterator = CheckpointableIterator(batches, f"seed {seed}")
 
-  def save(self, prefix: str) -> None:
-    """Writes the position in the data to files that begin with `prefix`."""
-    tf.train.Checkpoint(iterator=self.iterator).write(prefix)
+  @property
+  def iterator(self) -> Any:
+    """The batches, for use inside a `tf.function`."""
+    return self._iterator.iterator
 
-  def restore(self, prefix: str) -> None:
-    """Goes on from a position that `save` has written."""
-    tf.train.Checkpoint(iterator=self.iterator).read(prefix)
+  def save(self, path: str) -> None:
+    """Writes the position in the data to files that begin with `path`."""
+    self._iterator.save(path)
+
+  def restore(self, path: str) -> None:
+    """Goes on from a position that `save` has written.
+
+    Raises:
+      ValueError: it is one in other data.
+    """
+    self._iterator.restore(path)
+
+  def close(self) -> None:
+    """Stops reading ahead."""
+    self._iterator.close()
