@@ -158,5 +158,5 @@ def test_a_table_that_is_no_index_is_said_to_be_none(files):
 def test_many_slices_are_verified_a_few_at_a_time(files, monkeypatch):
   for nbytes, pieces in [(1, 100), (10**9, 2), (80, 1)]:
     monkeypatch.setattr(reader, "CHECKED_BYTES", nbytes)
-    monkeypatch.setattr(reader, "CHECKED_PIECES", pieces)
+    monkeypatch.setattr(reader, "CHECKED_UNITS", pieces)
     verify(files)
