@@ -145,17 +145,28 @@ class Binary(Primitive):
     if not any(isinstance(x, PendingSum) for x in xs):
       return self._on_slices(mesh, op, *xs)
     if _same_pending(xs):
-      a, b = xs
-      return PendingSum(
-        a.mesh_axes,
-        lambda: self._on_slices(mesh, op, a.partial(), b.partial()),
-        lambda: mesh.allreduce(
-          self._on_slices(mesh, op, a.partial(), b.partial()), a.mesh_axes
-        ),
-        like=a,
-      )
+      return self._pending(mesh, op, *xs)
     totals = [x.total() if isinstance(x, PendingSum) else x for x in xs]
     return self._on_slices(mesh, op, *totals)
+
+  def _pending(
+    self, mesh: MeshImpl, op: Apply, a: PendingSum, b: PendingSum
+  ) -> PendingSum:
+    """The sum of two pending sums over the same mesh axes, pending itself."""
+
+    def partial() -> Slices:
+      return self._on_slices(mesh, op, a.partial(), b.partial())
+
+    def total() -> Slices:
+      if mesh.delays_sums or op.inputs[0].shape != op.inputs[1].shape:
+        return mesh.allreduce(partial(), a.mesh_axes)
+      # Nothing is sent, and the operands are smaller once they are summed.
+      first = a.total()
+      with mesh.unobserved():
+        second = b.total()
+      return self._on_slices(mesh, op, first, second)
+
+    return PendingSum(a.mesh_axes, partial, total, like=a)
 
   def _on_slices(self, mesh: MeshImpl, op: Apply, *xs: Slices) -> Slices:
     shapes = [x.shape for x in op.inputs]

@@ -123,6 +123,7 @@ class MeshImpl(abc.ABC):
     self._shape = to_shape(shape)
     self._layout_rules = convert_to_layout_rules(layout_rules)
     self._observe: Callable[[Collective], None] | None = None
+    self._is_observed = True
     self.variable_store: dict[str, LaidOutVariable] = {}
 
   # Where things are.
@@ -336,10 +337,19 @@ class MeshImpl(abc.ABC):
     finally:
       self._observe = before
 
+  @contextlib.contextmanager
+  def unobserved(self) -> Iterator[None]:
+    """Counts no collective inside the block."""
+    before, self._is_observed = self._is_observed, False
+    try:
+      yield
+    finally:
+      self._is_observed = before
+
   def _record(
     self, kind: str, mesh_axes: Sequence[int], x: Slices, offset: int = 0
   ) -> None:
-    if self._observe is not None:
+    if self._observe is not None and self._is_observed:
       elements = math.prod(self.slice_sizes(x))
       axes, dtype = tuple(mesh_axes), self.dtype(x)
       self._observe(Collective(kind, axes, elements, dtype, offset))
