@@ -213,7 +213,7 @@ class _Rows:
         is to be found in whichever part it is.
     """
     table, part = self.table, self.sizes[len(self.table.batch)]
-    places = len(table.places)
+    places, strides = len(table.places), self._strides()
     wide = tf.int32 if self.count < 2**31 else tf.int64
     wide = wide if indices.dtype == tf.int32 else tf.int64
     indices = tf.cast(indices, wide)
@@ -222,12 +222,11 @@ class _Rows:
       row, found = self._within(indices - begin, part)
     else:
       row, found = self._within(indices, table.dim.size)
-      row = row // part * self._strides()[all_parts] + row % part
-    skipped = {len(self.lead) + len(table.batch), all_parts}
-    strides = self._strides()
+      row = row // part * strides[all_parts] + row % part
+    numbered = [*self.lead, *self.sizes[: len(table.batch)]]
     rank = len(self.lead) + places
-    for axis, n in enumerate([*self.lead, *self.sizes[: len(table.batch)]]):
-      if n > 1 and axis not in skipped:
+    for axis, n in enumerate(numbered):
+      if n > 1 and axis != all_parts:
         steps = tf.range(n, dtype=wide) * strides[axis]
         row += tf.reshape(steps, [n, *[1] * (rank - axis - 1)])
     return row, found
