@@ -344,3 +344,22 @@ def test_the_step_inside_counts_not_the_name(tmp_path):
   write(prefix, [slicing.whole("global_step", [5], tf.int64)])
   assert step_of(prefix) is None
   assert directory.STEP_NAME == "global_step"
+
+
+def test_checkpoints_are_kept_where_only_tensorflow_can_write():
+  folder = "ram://runs/one"  # stands for cloud storage
+  checkpoints = CheckpointDirectory(folder, keep=1)
+  for step in (1, 2, 2):
+    with checkpoints.saving(step) as prefix:
+      write(prefix, slicing.slices("w", np.full((2, 2), step), (2, 1)))
+  assert CheckpointDirectory(folder).steps() == [2]
+  newest = CheckpointDirectory(folder).latest()
+  assert (
+    newest == f"{folder}/model.ckpt-2" == tf.train.latest_checkpoint(folder)
+  )
+  got = Reader(newest).read("w", (2, 2), (0, 1), (2, 1), tf.int64)
+  np.testing.assert_array_equal(got, [[2], [2]])
+  names = tf.io.gfile.listdir(folder)
+  assert {name.split(".")[1].rstrip("/") for name in names if "." in name} == {
+    "ckpt-2"
+  }
