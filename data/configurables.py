@@ -16,3 +16,4 @@ from . import (  # noqa: F401
   trained_vocabulary,
   vocabulary,
 )
+from .builtin import corpus  # noqa: F401

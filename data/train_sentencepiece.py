@@ -21,7 +21,7 @@ from .text_file import TextFile
 from .vocabulary import EOS_ID, PAD_ID, UNK_ID
 
 
-def train_sentencepiece(
+def train_sentencepiece(  # noqa: PLR0913
   files_or_iterator: str | Sequence[str] | Iterator[str],
   model_prefix: str,
   vocab_size: int,
@@ -29,6 +29,7 @@ def train_sentencepiece(
   model_type: str = "unigram",
   character_coverage: float = 1.0,
   byte_fallback: bool = False,
+  split_digits: bool = False,
   max_sentences: int | None = None,
   num_threads: int = 4,
 ) -> str:
@@ -46,6 +47,7 @@ def train_sentencepiece(
     character_coverage: share of the text's characters that get a piece.
     byte_fallback: spells what has no piece in bytes, 256 pieces, rather than
       as unknown.
+    split_digits: makes every digit a piece of its own.
     max_sentences: uses the first so many sentences of the text only.
     num_threads: is a part of the result, since it orders sums.
 
@@ -67,6 +69,7 @@ def train_sentencepiece(
       model_type=model_type,
       character_coverage=character_coverage,
       byte_fallback=byte_fallback,
+      split_digits=split_digits,
       num_threads=num_threads,
       pad_id=PAD_ID,
       eos_id=EOS_ID,
@@ -97,6 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
   )
   parser.add_argument("--character_coverage", type=float, default=1.0)
   parser.add_argument("--byte_fallback", action="store_true")
+  parser.add_argument("--split_digits", action="store_true")
   parser.add_argument("--max_sentences", type=int)
   flags = parser.parse_args(arguments)
   try:
@@ -107,6 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
       model_type=flags.model_type,
       character_coverage=flags.character_coverage,
       byte_fallback=flags.byte_fallback,
+      split_digits=flags.split_digits,
       max_sentences=flags.max_sentences,
     )
   except (OSError, ValueError) as error:

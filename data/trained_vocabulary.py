@@ -18,6 +18,7 @@ def trained_sentencepiece_vocabulary(
   source: TextSource = gin.REQUIRED,
   vocab_size: int = gin.REQUIRED,
   dataset_split: str = "train",
+  split_digits: bool = False,
 ) -> SentencePieceVocabulary:
   """The vocabulary in a directory; it is trained if it is not there yet.
 
@@ -28,6 +29,7 @@ def trained_sentencepiece_vocabulary(
     source: the text to train on.
     vocab_size: number of pieces, padding, EOS and unknown included.
     dataset_split: the split of `source` to train on.
+    split_digits: makes every digit a piece of its own.
 
   Raises:
     ValueError: there is a vocabulary of another size in the directory; or the
@@ -37,7 +39,9 @@ def trained_sentencepiece_vocabulary(
   if not path.exists():
     path.parent.mkdir(parents=True, exist_ok=True)
     sentences = _sentences(source, dataset_split)
-    train_sentencepiece(sentences, str(path), vocab_size)
+    train_sentencepiece(
+      sentences, str(path), vocab_size, split_digits=split_digits
+    )
   vocabulary = SentencePieceVocabulary(str(path))
   if vocabulary.vocab_size != vocab_size:
     raise ValueError(
