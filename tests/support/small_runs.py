@@ -21,17 +21,6 @@ TINY = [
 MESH = "batch:2;model:4"
 LAYOUT = "batch:batch;vocab:model;d_ff:model;heads:model"
 WORDS = ["one", "two", "three", "four", "five", "six", "seven"]
-  "one",
-  "two",
-  "three",
-  "four",
-  "five",
-  "six",
-  "seven",
-  "eight",
-  "nine",
-  "ten",
-]
 
 
 def sentences(count, seed=0):
@@ -107,7 +96,9 @@ def make_settings(  # noqa: PLR0913  all have defaults
       seed,
     ),
     training=settings.Training(**chosen),
-    evaluation=settings.Evaluation(dataset_fn, split),
+    evaluation=settings.Evaluation(
+      dataset_fn, split, f"{model_dir}/{split}_eval"
+    ),
   )
 
 

@@ -45,6 +45,8 @@ NO_EFFECT = {
   "gcp_project": (None, "there are no TPU jobs in this build"),
   "tpu_zone": (None, "there are no TPU jobs in this build"),
   "autostack": (True, "variables are kept one by one"),
+  "export_checkpoint_step": (None, "models are not exported"),
+  "export_path": ("", "models are not exported"),
   "train_model_fn": (None, "there is one training loop"),
   "skip_seen_data": (False, "a resumed run goes on exactly where it stopped"),
   "seen_data_init_step": (
@@ -72,6 +74,8 @@ def run(  # noqa: PLR0913  names of the original, and their order
   dataset_split: str = "train",
   autostack: bool = True,
   eval_checkpoint_step: int | str | Sequence[int] | None = -1,
+  export_checkpoint_step: int | None = None,
+  export_path: str = "",
   mode: str = "train",
   iterations_per_loop: int = 100,
   save_checkpoints_steps: int = 5000,
@@ -96,6 +100,7 @@ def run(  # noqa: PLR0913  names of the original, and their order
   seen_data_init_step: int = 0,
   output_eval_examples: bool = True,
   checkpoint_input_pipeline: bool = True,
+  eval_dir_suffix: str | None = None,
   seed: int = 0,
   log_steps: int = 100,
   skip_nonfinite_steps: bool = False,
@@ -116,6 +121,8 @@ def run(  # noqa: PLR0913  names of the original, and their order
       since training always reads "train", and nothing else does.
     autostack: without effect.
     eval_checkpoint_step: which checkpoints: see `get_checkpoint_iterator`.
+    export_checkpoint_step: without effect.
+    export_path: without effect.
     mode: "train", "eval", "perplexity_eval", "infer" or "train_eval".
     iterations_per_loop: the most steps between two looks at the clock.
     save_checkpoints_steps: steps between checkpoints.
@@ -144,6 +151,7 @@ def run(  # noqa: PLR0913  names of the original, and their order
     seen_data_init_step: without effect.
     output_eval_examples: whether evaluation writes its examples.
     checkpoint_input_pipeline: without effect.
+    eval_dir_suffix: is put behind the name of that folder, after an underscore.
     seed: of initial values, dropout and the order of the data.
     log_steps: steps between points of the curves, and lines of a log.
     skip_nonfinite_steps: leave out, and count, the steps whose loss or gradient
@@ -162,10 +170,10 @@ def run(  # noqa: PLR0913  names of the original, and their order
   if ensemble_inputs:
     raise ValueError("run.ensemble_inputs: there are no ensembles yet")
   machine = Machine(
-    mtf.Shape([]) if mesh_shape is None else mtf.convert_to_shape(mesh_shape),
-    mtf.convert_to_layout_rules(layout_rules or ""),
-    mesh_devices,
-    seed,
+    mesh_shape=mtf.convert_to_shape(mesh_shape or ""),
+    layout_rules=mtf.convert_to_layout_rules(layout_rules or ""),
+    devices=mesh_devices,
+    seed=seed,
   )
   row = lengths(sequence_length)
   size = compute_batch_size(
@@ -174,38 +182,40 @@ def run(  # noqa: PLR0913  names of the original, and their order
   steps = train_steps(size, row) if callable(train_steps) else train_steps
   rate = learning_rate_schedule
   training = Training(
-    train_dataset_fn,
-    optimizer,
-    None if rate is None else schedule(rate),
-    steps,
-    total_run_steps or steps,
-    iterations_per_loop,
-    save_checkpoints_steps,
-    keep_checkpoint_max,
-    log_steps,
-    skip_nonfinite_steps,
-    variable_filter,
-    init_checkpoint,
+    dataset_fn=train_dataset_fn,
+    optimizer=optimizer,
+    learning_rate=None if rate is None else schedule(rate),
+    steps=steps,
+    total_steps=total_run_steps or steps,
+    iterations_per_loop=iterations_per_loop,
+    save_steps=save_checkpoints_steps,
+    keep_checkpoints=keep_checkpoint_max,
+    log_steps=log_steps,
+    skip_nonfinite=skip_nonfinite_steps,
+    variable_filter=variable_filter,
+    init_checkpoint=init_checkpoint,
   )
+  split = "validation" if dataset_split == "train" else dataset_split
+  suffix = f"_{eval_dir_suffix}" if eval_dir_suffix else ""
   evaluation = Evaluation(
-    eval_dataset_fn or train_dataset_fn,
-    "validation" if dataset_split == "train" else dataset_split,
-    eval_checkpoint_step,
-    eval_summary_dir,
-    perplexity_eval_steps,
-    output_eval_examples,
-    predict_fn,
+    dataset_fn=eval_dataset_fn or train_dataset_fn,
+    split=split,
+    checkpoint_step=eval_checkpoint_step,
+    directory=eval_summary_dir or f"{model_dir}/{split}_eval{suffix}",
+    max_batches=perplexity_eval_steps,
+    write_examples=output_eval_examples,
+    predict_fn=predict_fn,
   )
   settings = Settings(
-    model_dir,
-    Mode.from_name(mode),
-    model_type,
-    vocabulary,
-    size,
-    row,
-    machine,
-    training,
-    evaluation,
+    model_dir=model_dir,
+    mode=Mode.from_name(mode),
+    model_type=model_type,
+    vocabulary=vocabulary,
+    batch_size=size,
+    sequence_length=row,
+    machine=machine,
+    training=training,
+    evaluation=evaluation,
   )
   MODES[settings.mode](settings)
 

@@ -22,11 +22,10 @@ Metrics = Mapping[str, np.ndarray]
 
 
 class StepLoop:
-  """Runs steps on the batches of an iterator.
+  """Runs steps on batches.
 
   Args:
     step_fn: from a batch to `METRICS`.
-    iterator: a `tf.data.Iterator` of batches.
     skip_nonfinite: goes on after a step whose loss or gradient is infinite or
       not a number. Otherwise such a step is the last of its call.
     most: the most steps in a call.
@@ -36,23 +35,22 @@ class StepLoop:
   def __init__(
     self,
     step_fn: Callable[[Any], Mapping[str, tf.Tensor]],
-    iterator: Any,
     skip_nonfinite: bool,
     most: int,
     clock: Callable[[], float] = time.monotonic,
   ) -> None:
     self._step_fn = step_fn
-    self._iterator = iterator
     self._skip_nonfinite = skip_nonfinite
     self._most = most
     self._clock = clock
     self._function = tf.function(self._several, autograph=False)
     self._at_once = 1
 
-  def run(self, step: int, stops: Iterable[int]) -> Metrics:
+  def run(self, iterator: Any, step: int, stops: Iterable[int]) -> Metrics:
     """Runs a number of steps, at least one.
 
     Args:
+      iterator: a `tf.data.Iterator` of batches.
       step: how many have been done.
       stops: not beyond the nearest multiple of any of these.
 
@@ -62,7 +60,7 @@ class StepLoop:
     """
     count = min(self._at_once, *(n - step % n for n in stops))
     begin = self._clock()
-    metrics = self._function(self._iterator, tf.constant(count))
+    metrics = self._function(iterator, tf.constant(count))
     arrays = {name: x.numpy() for name, x in metrics.items()}
     self._plan(count, self._clock() - begin)
     return arrays

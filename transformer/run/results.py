@@ -17,16 +17,12 @@ class Results:
       <directory>/events...      curves eval/<task>/<metric>
 
   Args:
-    settings: name the directory: by default a folder of the model's, named
-      after the split.
+    settings: name the directory.
     task: a name for what is evaluated.
   """
 
   def __init__(self, settings: Settings, task: str) -> None:
-    evaluation = settings.evaluation
-    self.directory = (
-      evaluation.directory or f"{settings.model_dir}/{evaluation.split}_eval"
-    )
+    self.directory = settings.evaluation.directory
     self._task = task
     self._scalars = Scalars(self.directory)
 

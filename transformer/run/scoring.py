@@ -113,18 +113,25 @@ class Scorer:
     return total
 
   def _score_batch(self, batch: Mapping[str, tf.Tensor], count: int) -> Score:
-    found = {k: x.numpy()[:count] for k, x in self._score(batch).items()}
-    scored, right = found["scored"], found["right"]
-    rows = zip(batch["targets"].numpy(), scored, strict=False)
+    found = {k: x.numpy() for k, x in self._score(batch).items()}
+    targets = batch["targets"].numpy()[:count]
+    scored, right = (
+      found[name].reshape([-1, targets.shape[1]])[:count]
+      for name in ("scored", "right")
+    )
+    losses = found["neg_log_likelihood"].reshape([-1])[:count]
     return Score(
       examples=count,
       tokens=int(scored.sum()),
-      words=sum(num_words(x[mask], self._vocabulary) for x, mask in rows),
+      words=sum(
+        num_words(row[mask], self._vocabulary)
+        for row, mask in zip(targets, scored, strict=True)
+      ),
       correct=int(right.sum()),
       whole=int((right.sum(axis=1) == scored.sum(axis=1)).sum()),
       # One after the other in double precision: the sum is then the same for
       # every batch size.
-      neg_log_likelihood=math.fsum(found["neg_log_likelihood"].tolist()),
+      neg_log_likelihood=math.fsum(losses.tolist()),
     )
 
   def _graph(
@@ -132,7 +139,8 @@ class Scorer:
   ) -> dict[str, mtf.Tensor]:
     """Loss (batch), what is scored and what is right (batch, length)."""
     context = self._context
-    tensors = import_features(mesh, features)
+    outer = context.settings.machine.outer_batch
+    tensors = import_features(mesh, features, outer)
     logits, _ = context.model.call_simple(
       compute_loss=False,
       mode="eval",
@@ -140,7 +148,7 @@ class Scorer:
       **model_arguments(tensors, context.settings.model_type),
     )
     targets = tensors["targets"]
-    batch, _ = targets.shape.dims
+    *batch, _ = targets.shape.dims
     (vocab,) = (logits.shape - targets.shape).dims
     scored = scored_tokens(
       getattr(context.model, "decoder", context.model), targets, tf.float32
@@ -148,7 +156,7 @@ class Scorer:
     loss = mtf.layers.softmax_cross_entropy_with_logits(logits, targets, vocab)
     likeliest = mtf.argmax(logits, vocab)
     return {
-      "neg_log_likelihood": mtf.einsum([loss, scored], [batch]),
+      "neg_log_likelihood": mtf.einsum([loss, scored], batch),
       "scored": mtf.greater(scored, 0.0),
       "right": mtf.logical_and(
         mtf.greater(scored, 0.0), mtf.equal(likeliest, targets)

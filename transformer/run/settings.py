@@ -65,6 +65,13 @@ class Machine:
         f"processors, run.mesh_devices has {len(self.devices)} devices"
       )
 
+  @property
+  def outer_batch(self) -> int:
+    """Into how many parts a layout rule for `outer_batch` splits the batch."""
+    return mtf.tensor_dim_to_mesh_dim_size(
+      self.layout_rules, self.mesh_shape, mtf.Dimension("outer_batch", 1)
+    )
+
 
 @dataclasses.dataclass(frozen=True)
 class Training:
@@ -119,19 +126,19 @@ class Evaluation:
   """What a model is held against.
 
   Attributes:
-    dataset_fn: makes the data; None for that of training.
+    dataset_fn: makes the examples, or a list of `EvalDataset`s.
     split: the name of the split.
+    directory: where results are written.
     checkpoint_step: which checkpoints; see `get_checkpoint_iterator`.
-    directory: where results are written; None for a folder of the model's.
     max_batches: look at so many batches only; None for the whole split.
     write_examples: whether to write inputs, targets and predictions.
     predict_fn: replaces the model's own decoding.
   """
 
-  dataset_fn: DatasetFn | None
-  split: str = "validation"
+  dataset_fn: Callable[..., Any] | None
+  split: str
+  directory: str
   checkpoint_step: int | str | Sequence[int] | None = -1
-  directory: str | None = None
   max_batches: int | None = None
   write_examples: bool = True
   predict_fn: Callable[..., mtf.Tensor] | None = None

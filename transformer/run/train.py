@@ -87,10 +87,7 @@ class _Trainer:
     elif training.init_checkpoint:
       initialize(program, training.init_checkpoint)
     self._loop = StepLoop(
-      step_fn,
-      self._data.iterator,
-      training.skip_nonfinite,
-      training.iterations_per_loop,
+      step_fn, training.skip_nonfinite, training.iterations_per_loop
     )
     logging.info("%s", context.describe())
     save_operative_config(self._model_dir)
@@ -107,6 +104,7 @@ class _Trainer:
     finally:
       self._progress.close()
       self._curves.close()
+      self._data.close()
     if step < self._training.steps:
       logging.warning(
         "stopped by %s at step %d; the same command goes on from there.",
@@ -120,7 +118,7 @@ class _Trainer:
     training, step = self._training, int(self._program.step)
     stops = (training.log_steps, training.save_steps, training.steps)
     while step < training.steps and not request:
-      metrics = self._loop.run(step, stops)
+      metrics = self._loop.run(self._data.iterator, step, stops)
       step = int(self._program.step)
       self._look_at(step, metrics)
       if step % training.save_steps == 0:

@@ -40,7 +40,9 @@ def make_train_step(context: Context) -> mtf.ProgramFunction:
   def train_step(
     mesh: mtf.Mesh, features: Mapping[str, tf.Tensor]
   ) -> dict[str, mtf.Tensor | tf.Tensor]:
-    grads, loss = _gradients(context, import_features(mesh, features))
+    outer = context.settings.machine.outer_batch
+    tensors = import_features(mesh, features, outer)
+    grads, loss = _gradients(context, tensors)
     norm_squared = squared_norm(grads)
     finite = is_finite([loss, norm_squared])
     rate = _learning_rate(context)

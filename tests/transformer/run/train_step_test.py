@@ -110,14 +110,15 @@ def test_a_step_whose_gradient_is_no_number_changes_nothing(tmp_path, skip):
   context.model.call_simple = call_simple
   step = train_step.make_train_step(context)
   step.build(batches.element_spec)
-  steps = loop.StepLoop(step, iter(batches), skip, most=8)
-  steps.run(0, [1])
+  steps = loop.StepLoop(step, skip, most=8)
+  iterator = iter(batches)
+  steps.run(iterator, 0, [1])
   before = values(context.program)
-  bad = steps.run(1, [2])
+  bad = steps.run(iterator, 1, [2])
   assert bad["finite"].tolist() == [False]
   assert not changed(before, values(context.program))
   assert int(context.program.step) == 2
-  good = [steps.run(n, [1]) for n in (2, 3)]
+  good = [steps.run(iterator, n, [1]) for n in (2, 3)]
   assert all(m["finite"].all() for m in good)
   for name in changed(before, values(context.program)):
     assert np.isfinite(context.program.variables[name].numpy()).all(), name
@@ -125,7 +126,7 @@ def test_a_step_whose_gradient_is_no_number_changes_nothing(tmp_path, skip):
 
 @pytest.mark.parametrize(
   ("skip", "finite"),
-  [(False, [True, True, False]), (True, [True, True, False, True])],
+  [(False, [True, False]), (True, [True, False, True, True])],
 )
 def test_several_steps_end_with_a_bad_one_unless_it_is_skipped(skip, finite):
   count = tf.Variable(0)
@@ -140,13 +141,8 @@ def test_several_steps_end_with_a_bad_one_unless_it_is_skipped(skip, finite):
       "finite": tf.not_equal(now, 2),
     }
 
-  steps = loop.StepLoop(
-    step,
-    iter(tf.data.Dataset.range(10)),
-    skip,
-    most=4,
-    clock=iter(range(9)).__next__,
-  )
-  first = steps.run(0, [100])
+  steps = loop.StepLoop(step, skip, most=4, clock=lambda: 0.0)
+  numbers = iter(tf.data.Dataset.range(10))
+  first = steps.run(numbers, 0, [100])
   assert first["finite"].tolist() == [True]
-  assert steps.run(1, [100])["finite"].tolist() == finite[1:]
+  assert steps.run(numbers, 1, [100])["finite"].tolist() == finite

@@ -1,0 +1,61 @@
+"""What is said of a mistake, and which errors keep their stack trace."""
+
+import gin
+import numpy as np
+import pytest
+import tensorflow as tf
+
+import mesh_tf2 as mtf
+from mesh_tf2.transformer.run import batch_sizes, mesh_shapes, mistakes
+
+
+@pytest.fixture(autouse=True)
+def clean_gin():
+  gin.clear_config()
+  yield
+  gin.clear_config()
+
+
+def told(call):
+  with pytest.raises(Exception) as error:
+    call()
+  return mistakes.mistake(error.value)
+
+
+def test_what_our_checks_say_is_shown_without_the_names_of_gin():
+  text = told(lambda: mesh_shapes.tpu_mesh_shape("big", 1))
+  assert text.startswith("tpu_mesh_shape.tpu_topology: 'big' is neither")
+  assert "In call to" not in text
+
+
+def test_a_layout_that_does_not_fit_is_a_mistake():
+  text = told(
+    lambda: batch_sizes.compute_batch_size({}, "batch:4", "batch:batch", 3)
+  )
+  assert "choose a multiple of 4" in text
+
+
+def test_a_missing_file_is_named(tmp_path):
+  text = told(lambda: (tmp_path / "absent.txt").read_text())
+  assert str(tmp_path / "absent.txt") in text
+
+
+def test_a_parameter_that_nothing_sets_is_named_with_a_way_out():
+  assert told(mesh_shapes.tpu_mesh_shape) == (
+    "no gin file or --gin_param sets tpu_mesh_shape.tpu_topology, "
+    "tpu_mesh_shape.model_parallelism; to choose a mesh, name one of the files "
+    "in layouts/, for example --gin_file=layouts/single.gin"
+  )
+
+
+@pytest.mark.parametrize(
+  "call",
+  [
+    lambda: np.zeros(3).reshape(2, 2),
+    lambda: tf.concat([tf.zeros([2]), tf.zeros([2, 2])], 0),
+    lambda: {}["key"],
+    lambda: mtf.no_such_name,
+  ],
+)
+def test_a_fault_of_the_program_keeps_its_stack_trace(call):
+  assert told(call) is None
