@@ -56,8 +56,7 @@ from .core.shape import (
 )
 
 # Floor 2: meshes and lowering.
-from .spmd import placement as placement_mesh_impl
-from .spmd import virtual as virtual_mesh_impl
+from .spmd import placement as _placement, virtual as _virtual
 from .spmd.cost_report import Cost as Cost
 from .spmd.lowering import Lowering as Lowering
 from .spmd.mesh import MeshImpl as MeshImpl
@@ -91,7 +90,7 @@ from .ops.cumulative import cumsum as cumsum
 from .ops.effects import (
   barrier as barrier,
   depend as depend,
-  print_tensors as Print,
+  print_tensors as print_tensors,
   scalar_summary as scalar_summary,
   stop_gradient as stop_gradient,
 )
@@ -125,7 +124,6 @@ from .ops.linear.reshape import (
 from .ops.linear.shift import shift as shift
 from .ops.linear.slice_pad import (
   mtf_slice as mtf_slice,
-  mtf_slice as slice,
   pad as pad,
 )
 from .ops.linear.sum_broadcast import (
@@ -155,7 +153,6 @@ from .ops.source import (
   import_laid_out_tensor as import_laid_out_tensor,
   import_tf_tensor as import_tf_tensor,
   mtf_range as mtf_range,
-  mtf_range as range,
   one_hot as one_hot,
   ones as ones,
   ones_like as ones_like,
@@ -177,10 +174,8 @@ from .ops.unary import (
   leaky_relu as leaky_relu,
   log as log,
   logical_not as logical_not,
-  mtf_abs as abs,
   mtf_abs as mtf_abs,
   mtf_pow as mtf_pow,
-  mtf_pow as pow,
   negative as negative,
   reciprocal as reciprocal,
   relu as relu,
@@ -229,6 +224,16 @@ from .passes.microbatches import (
 )
 
 # Floor 7: programs.
-from . import decode as beam_search
+from . import decode as _decode
 from . import optimize as optimize
 from .program import Program as Program, ProgramFunction as ProgramFunction
+
+# The original's names of these; some hide a builtin, as they do there.
+abs = mtf_abs
+pow = mtf_pow
+range = mtf_range
+slice = mtf_slice
+Print = print_tensors
+beam_search = _decode
+placement_mesh_impl = _placement
+virtual_mesh_impl = _virtual
