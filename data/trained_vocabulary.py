@@ -19,6 +19,7 @@ def trained_sentencepiece_vocabulary(
   vocab_size: int = gin.REQUIRED,
   dataset_split: str = "train",
   split_digits: bool = False,
+  max_sentences: int | None = None,
 ) -> SentencePieceVocabulary:
   """The vocabulary in a directory; it is trained if it is not there yet.
 
@@ -30,6 +31,7 @@ def trained_sentencepiece_vocabulary(
     vocab_size: number of pieces, padding, EOS and unknown included.
     dataset_split: the split of `source` to train on.
     split_digits: makes every digit a piece of its own.
+    max_sentences: trains on the first so many sentences only.
 
   Raises:
     ValueError: there is a vocabulary of another size in the directory; or the
@@ -40,7 +42,11 @@ def trained_sentencepiece_vocabulary(
     path.parent.mkdir(parents=True, exist_ok=True)
     sentences = _sentences(source, dataset_split)
     train_sentencepiece(
-      sentences, str(path), vocab_size, split_digits=split_digits
+      sentences,
+      str(path),
+      vocab_size,
+      split_digits=split_digits,
+      max_sentences=max_sentences,
     )
   vocabulary = SentencePieceVocabulary(str(path))
   if vocabulary.vocab_size != vocab_size:
