@@ -9,6 +9,7 @@ from .dataset_fn import OnPass, Request, require_examples
 from .encode import encode_windows
 from .packing import WINDOW
 from .pipeline import Recipe, from_windows
+from .shuffle import repeat_shuffled
 from .text_lines import text_lines
 from .text_pair import split_at_tab
 from .trim import log_pass
@@ -43,7 +44,7 @@ def sample_from_text_line_datasets(
   groups, weights = [], []
   for number, (pattern, weight) in enumerate(glob_weight_list):
     lines = require_examples(text_lines(pattern), pattern)
-    groups.append(lines.shuffle(shuffle_buffer_size, seed + number).repeat())
+    groups.append(repeat_shuffled(lines, shuffle_buffer_size, seed + number))
     weights.append(float(weight))
   shares = [weight / sum(weights) for weight in weights]
   mixture = tf.data.Dataset.sample_from_datasets(groups, shares, seed=seed)
@@ -62,8 +63,13 @@ def make_text_line_dataset(
 def simple_text_line_dataset(
   glob: str = gin.REQUIRED, shuffle_buffer_size: int = 100_000, seed: int = 0
 ) -> tf.data.Dataset:
-  """Lines of the files that a pattern matches, shuffled, once."""
-  return text_lines(glob).shuffle(shuffle_buffer_size, seed)
+  """Lines of the files that a pattern matches, shuffled, once.
+
+  Gone through again, they come in the same order.
+  """
+  return text_lines(glob).shuffle(
+    shuffle_buffer_size, seed, reshuffle_each_iteration=False
+  )
 
 
 @gin.configurable(module=_MODULE)
@@ -129,8 +135,8 @@ def packed_parallel_tsv_dataset(  # noqa: PLR0913  names that gin files bind
   if max_encoded_len:
     windows = windows.map(lambda w: _drop_long(w, max_encoded_len))
     windows = windows.filter(lambda w: w["targets"].nrows() > 0)
-  recipe = Recipe(pack, window, on_pass=on_pass)
-  return from_windows(windows, request, recipe)
+  rows = from_windows(windows, request, Recipe(pack, window, on_pass=on_pass))
+  return rows.repeat() if request.training else rows
 
 
 def _drop_long(window: Window, most: int) -> Window:

@@ -1,6 +1,7 @@
 """From text or ids to the fixed-length examples that a trainer asked for."""
 
 import dataclasses
+from collections.abc import Callable
 
 import tensorflow as tf
 
@@ -9,6 +10,7 @@ from .encode import encode_windows
 from .language_model import delimited_length, join_with_eos
 from .packing import WINDOW, pack_windows
 from .pad import pad_windows
+from .shuffle import repeat_shuffled
 from .trim import log_pass, trim_windows
 from .window import ids_windows
 
@@ -52,23 +54,44 @@ def from_text(
   """
   if request.vocabulary is None:
     raise ValueError("text needs a vocabulary, got None; bind run.vocabulary")
-  examples = _shuffled(examples, request, recipe)
-  windows = encode_windows(examples, request.vocabulary, recipe.window)
-  return from_windows(windows, request, recipe)
+  vocabulary = request.vocabulary
+
+  def encode(examples: tf.data.Dataset) -> tf.data.Dataset:
+    return encode_windows(examples, vocabulary, recipe.window)
+
+  return _passes(examples, encode, request, recipe)
 
 
 def from_ids(
   examples: tf.data.Dataset, request: Request, recipe: Recipe
 ) -> tf.data.Dataset:
   """Rows from one pass over dictionaries of id vectors; see `from_text`."""
-  examples = _shuffled(examples, request, recipe)
-  return from_windows(ids_windows(examples, recipe.window), request, recipe)
+  return _passes(
+    examples, lambda e: ids_windows(e, recipe.window), request, recipe
+  )
+
+
+def _passes(
+  examples: tf.data.Dataset,
+  to_windows: Callable[[tf.data.Dataset], tf.data.Dataset],
+  request: Request,
+  recipe: Recipe,
+) -> tf.data.Dataset:
+  require_examples(examples, request.name)
+  if not request.training:
+    return from_windows(to_windows(examples), request, recipe)
+  return repeat_shuffled(
+    examples,
+    recipe.shuffle_buffer_size,
+    request.seed,
+    lambda shuffled: from_windows(to_windows(shuffled), request, recipe),
+  )
 
 
 def from_windows(
   windows: tf.data.Dataset, request: Request, recipe: Recipe
 ) -> tf.data.Dataset:
-  """Rows from one pass over windows of ids, shuffled already."""
+  """Rows from windows of ids: one pass, or as many as the windows are."""
   lengths = request.lengths(windows.element_spec)
   trimmed = trim_windows(
     windows, lengths, name=request.name, on_pass=recipe.on_pass
@@ -77,16 +100,5 @@ def from_windows(
     trimmed = trimmed.map(join_with_eos)
     lengths = {"targets": delimited_length(lengths)}
   if recipe.pack and request.training:
-    rows = pack_windows(trimmed, lengths)
-  else:
-    rows = pad_windows(trimmed, lengths)
-  return rows.repeat() if request.training else rows
-
-
-def _shuffled(
-  examples: tf.data.Dataset, request: Request, recipe: Recipe
-) -> tf.data.Dataset:
-  require_examples(examples, request.name)
-  if not request.training:
-    return examples
-  return examples.shuffle(recipe.shuffle_buffer_size, seed=request.seed)
+    return pack_windows(trimmed, lengths)
+  return pad_windows(trimmed, lengths)

@@ -89,7 +89,7 @@ def trim_rows(
   cut = sizes >= length if ensure_eos else sizes > length
   last = tf.boolean_mask(kept.row_limits(), cut) - 1
   if ensure_eos:
-    ends = tf.fill(tf.shape(last), EOS_ID)
+    ends = tf.fill(tf.shape(last), tf.cast(EOS_ID, ids.dtype))
   else:
     before = tf.gather(
       ids.flat_values, tf.boolean_mask(ids.row_limits(), cut) - 1

@@ -64,7 +64,9 @@ def test_two_iterators_over_one_file_do_not_disturb_each_other(
   wanted = [f"line {i}" for i in range(30)]
   (tmp_path / "text.gz").write_bytes(gzip.compress("\n".join(wanted).encode()))
   dataset = text_lines(str(tmp_path / "text.gz"))
-  pairs = zip(dataset.as_numpy_iterator(), dataset.as_numpy_iterator())
+  pairs = zip(
+    dataset.as_numpy_iterator(), dataset.as_numpy_iterator(), strict=True
+  )
   assert [a.decode() for a, b in pairs if a == b] == wanted
 
 

@@ -1,6 +1,7 @@
 """Training of SentencePiece vocabularies, as a function and as a command."""
 
 import gzip
+import pathlib
 import random
 import subprocess
 import sys
@@ -11,8 +12,32 @@ import sentencepiece
 from mesh_tf2.data.sentencepiece_vocabulary import SentencePieceVocabulary
 from mesh_tf2.data.train_sentencepiece import main, train_sentencepiece
 
-ENGLISH = "the a house tree is bigger than green and old twelve".split()
-GERMAN = "das ein Haus Baum ist größer als grün und alt zwölf".split()
+ENGLISH = [
+  "the",
+  "a",
+  "house",
+  "tree",
+  "is",
+  "bigger",
+  "than",
+  "green",
+  "and",
+  "old",
+  "twelve",
+]
+GERMAN = [
+  "das",
+  "ein",
+  "Haus",
+  "Baum",
+  "ist",
+  "größer",
+  "als",
+  "grün",
+  "und",
+  "alt",
+  "zwölf",
+]
 
 
 def sentences(words, count=500):
@@ -54,8 +79,7 @@ def test_training_again_gives_the_same_bytes(files, tmp_path):
   two = train_sentencepiece(
     iter(sentences(ENGLISH) + sentences(GERMAN)), str(tmp_path / "two"), 70
   )
-  with open(one, "rb") as first, open(two, "rb") as second:
-    assert first.read() == second.read()
+  assert pathlib.Path(one).read_bytes() == pathlib.Path(two).read_bytes()
   assert sorted(p.name for p in tmp_path.iterdir()) == [
     "a.de",
     "a.en.gz",
@@ -111,7 +135,12 @@ def test_the_command_trains_and_says_where(files, tmp_path):
   command = [sys.executable, "-m", "mesh_tf2.data.train_sentencepiece"]
   model = tmp_path / "command.model"
   done = subprocess.run(
-    [*command, f"--input={','.join(files)}", f"--model={model}", "--vocab_size=70"],
+    [
+      *command,
+      f"--input={','.join(files)}",
+      f"--model={model}",
+      "--vocab_size=70",
+    ],
     capture_output=True,
     text=True,
     check=True,

@@ -25,7 +25,21 @@ from mesh_tf2.data.vocabulary import (
 
 def sentences(count=400):
   rng = random.Random(0)
-  words = "das ein Haus Baum the a house tree grün größer café 12 7,50".split()
+  words = [
+    "das",
+    "ein",
+    "Haus",
+    "Baum",
+    "the",
+    "a",
+    "house",
+    "tree",
+    "grün",
+    "größer",
+    "café",
+    "12",
+    "7,50",
+  ]
   words += ["".join(rng.choices("aeioubdfgnrst", k=5)) for _ in range(100)]
   return [" ".join(rng.choices(words, k=6)) for _ in range(count)]
 
@@ -74,7 +88,7 @@ def test_bytes_encode_in_a_graph_whatever_they_are():
 
 
 def test_an_id_outside_the_vocabulary_is_an_error_with_its_range():
-  with pytest.raises(ValueError, match="id 259 is not in .* 0 to 258"):
+  with pytest.raises(ValueError, match=r"id 259 is not in .* 0 to 258"):
     ByteVocabulary().decode([100, 259])
 
 
@@ -186,7 +200,9 @@ def test_vocabularies_are_named_in_gin_files_as_the_original_names_them(ours):
 
 
 def test_a_missing_model_is_named_with_the_command_that_makes_it(tmp_path):
-  with pytest.raises(FileNotFoundError, match=r"no\.model: no such file; train"):
+  with pytest.raises(
+    FileNotFoundError, match=r"no\.model: no such file; train"
+  ):
     get_sentencepiece_vocabulary(str(tmp_path / "no.model"))
 
 
