@@ -97,7 +97,7 @@ def _run(arguments: Sequence[str]) -> None:
     gin.bind_parameter("model_dir/gin.macro.value", _MODEL_DIR.value)
   gin_files.parse_gin_defaults_and_flags(
     _GIN_FILE.value,
-    [*_macros(), *_GIN_PARAM.value],
+    _GIN_PARAM.value,
     _GIN_LOCATION_PREFIX.value,
     skip_unknown=_GIN_SKIP_UNKNOWN.value,
   )
@@ -107,11 +107,6 @@ def _run(arguments: Sequence[str]) -> None:
     name: flag.value for name, flag in _RUN_FLAGS.items() if flag.value
   }
   entry.run(**given)
-
-
-def _macros() -> list[str]:
-  """What gin files may use of the flags: `%model_dir`."""
-  return [f"model_dir = {_MODEL_DIR.value!r}"] if _MODEL_DIR.value else []
 
 
 def _import(module: str) -> None:

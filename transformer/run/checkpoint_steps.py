@@ -63,9 +63,10 @@ def get_checkpoint_iterator(
     )
   if checkpoint_step == "all":
     return iter(_between(found, skip_until, stop_after))
-  wanted = [checkpoint_step] if isinstance(checkpoint_step, int) else None
-  if wanted is None and not isinstance(checkpoint_step, str):
-    wanted = list(checkpoint_step)
+  if isinstance(checkpoint_step, int):
+    wanted = [checkpoint_step]
+  else:
+    wanted = [] if isinstance(checkpoint_step, str) else list(checkpoint_step)
   if not wanted or not all(isinstance(step, int) for step in wanted):
     raise ValueError(
       f"run.eval_checkpoint_step is {checkpoint_step!r}; it is a step, a list "

@@ -68,7 +68,7 @@ def prepare(settings: Settings) -> Context:
   return Context(settings, program, model, get_variable_dtype())
 
 
-def _devices(devices: object) -> str:
+def _devices(devices: Sequence[str] | None) -> str:
   """What the processors of a mesh are, in a few words."""
   if devices:
     return ", ".join(dict.fromkeys(map(str, devices)))

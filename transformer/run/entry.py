@@ -25,6 +25,7 @@ from .settings import (
   Settings,
   Training,
   lengths,
+  required,
   schedule,
 )
 from .train import train
@@ -210,7 +211,7 @@ def run(  # noqa: PLR0913  names of the original, and their order
     model_dir=model_dir,
     mode=Mode.from_name(mode),
     model_type=model_type,
-    vocabulary=vocabulary,
+    vocabulary=required(vocabulary),
     batch_size=size,
     sequence_length=row,
     machine=machine,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import pathlib
 import sys
+import warnings
 
 import absl.logging
 import tqdm
@@ -33,11 +34,18 @@ class _Lines(logging.Handler):
 
 
 def show_messages() -> None:
-  """Has messages that are logged through absl appear as plain lines."""
+  """Has what is logged through absl, and warnings, appear as plain lines."""
   logger = absl.logging.get_absl_logger()
   logger.handlers = [_Lines()]
   logger.propagate = False
   absl.logging.set_verbosity(absl.logging.INFO)
+  warnings.showwarning = _warn
+
+
+def _warn(message: Warning | str, *place: object, **more: object) -> None:
+  """Shows a warning without the place in the code where it was given."""
+  del place, more
+  absl.logging.warning("%s", message)
 
 
 def duration(seconds: float) -> str:

@@ -40,7 +40,11 @@ class Results:
 
 
 def write_lines(path: str, lines: Iterable[str]) -> None:
-  r"""Writes a line for each string; a \n or \r within it becomes a space."""
-  with tf.io.gfile.GFile(path, "w") as file:
-    for line in lines:
-      file.write(" ".join(line.replace("\r", "\n").split("\n")) + "\n")
+  r"""Writes a line for each string; a \n or \r within it becomes a space.
+
+  The file is there when it is complete, and not before.
+  """
+  flat = [line.replace("\n", " ").replace("\r", " ") for line in lines]
+  with tf.io.gfile.GFile(f"{path}.partial", "w") as file:
+    file.write("".join(f"{line}\n" for line in flat))
+  tf.io.gfile.rename(f"{path}.partial", path, overwrite=True)

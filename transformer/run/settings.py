@@ -171,11 +171,6 @@ class Settings:
   evaluation: Evaluation
 
   def __post_init__(self) -> None:
-    if self.vocabulary is None:
-      raise ValueError(
-        "run.vocabulary is not set; set it to a vocabulary, for example "
-        "@vocabulary.ByteVocabulary()"
-      )
     if not self.model_dir:
       raise ValueError("run.model_dir is empty; name it with --model_dir")
 
@@ -190,6 +185,20 @@ def schedule(rate: float | Schedule | Sequence[float | Schedule]) -> Schedule:
     return product_learning_rate(step, total_train_steps, factors, offset=0)
 
   return product
+
+
+def required(vocabulary: Vocabularies | None) -> Vocabularies:
+  """The vocabulary that was set.
+
+  Raises:
+    ValueError: there is none.
+  """
+  if vocabulary is None:
+    raise ValueError(
+      "run.vocabulary is not set; set it to a vocabulary, for example "
+      "@vocabulary.ByteVocabulary()"
+    )
+  return vocabulary
 
 
 def lengths(sequence_length: int | Mapping[str, int] | None) -> dict[str, int]:

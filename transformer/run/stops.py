@@ -36,7 +36,7 @@ def stop_requests() -> Iterator[StopRequest]:
   The second one acts as it always does: a process that hangs can be ended.
   """
   request = StopRequest()
-  before = {}
+  before: dict[int, Any] = {}
 
   def note(number: int, frame: types.FrameType | None) -> None:
     del frame

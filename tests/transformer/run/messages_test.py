@@ -1,6 +1,7 @@
 """What a person sees of what is logged."""
 
 import logging
+import warnings
 
 import absl.logging
 import pytest
@@ -12,8 +13,10 @@ from mesh_tf2.transformer.run import messages
 def shown():
   logger = absl.logging.get_absl_logger()
   before = logger.handlers, logger.propagate, absl.logging.get_verbosity()
+  show = warnings.showwarning
   messages.show_messages()
   yield logger
+  warnings.showwarning = show
   logger.handlers, logger.propagate = before[:2]
   absl.logging.set_verbosity(before[2])
 
@@ -29,3 +32,11 @@ def test_chatter_of_tensorflow_is_not_shown(shown, capsys):
     path = "/lib/tensorflow/python/training/saver.py"
     shown.handle(logging.LogRecord("absl", level, path, 1, text, (), None))
   assert capsys.readouterr().err == "warning: beware\n"
+
+
+def test_a_warning_is_a_line_without_a_place_in_the_code(shown, capsys):
+  with warnings.catch_warnings():
+    warnings.simplefilter("always")
+    warnings.showwarning = messages._warn  # which catch_warnings puts back
+    warnings.warn("a rule splits nothing", stacklevel=1)
+  assert capsys.readouterr().err == "warning: a rule splits nothing\n"
