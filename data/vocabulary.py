@@ -86,9 +86,9 @@ class Vocabulary(abc.ABC):
     """Ids of a scalar string: int32 of shape [None], without EOS."""
 
     def encode(text: bytes | np.ndarray) -> np.ndarray:
-      if isinstance(text, np.ndarray):  # outside of a graph
-        text = text.item()
-      return np.array(self.encode(text.decode("utf-8", "replace")), np.int32)
+      # An array comes from outside of a graph.
+      raw: bytes = text.item() if isinstance(text, np.ndarray) else text
+      return np.array(self.encode(raw.decode("utf-8", "replace")), np.int32)
 
     ids = tf.numpy_function(encode, [text], tf.int32, stateful=False)
     return tf.ensure_shape(ids, [None])

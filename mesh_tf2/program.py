@@ -164,7 +164,7 @@ class Program:
     """Lowers what `result` needs; returns it whole, as TensorFlow tensors."""
     leaves = tf.nest.flatten(result)
     roots = [x.operation for x in leaves if isinstance(x, Tensor)]
-    roots += [op for op in graph.operations if getattr(op, "has_effect", False)]
+    roots += [op for op in graph.operations if op.has_effect]
     operations = needed(roots, graph)
     self._check_layout(operations)
     self._state.check(

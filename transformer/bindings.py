@@ -56,7 +56,6 @@ gin.external_configurable(mtf.layers.clip_activation_gradient, module=LAYERS)
 class AdafactorOptimizer(mtf.optimize.AdafactorOptimizer):
   """Adafactor, whose default decay rate has what gin files bind to it."""
 
-  def __init__(self, *args: Any, decay_rate: Any = None, **kwargs: Any) -> None:
-    if decay_rate is None:
-      decay_rate = adafactor_decay_rate_pow()
-    super().__init__(*args, decay_rate=decay_rate, **kwargs)
+  def default_decay_rate(self) -> Any:
+    """The rate that is used where none is given."""
+    return adafactor_decay_rate_pow()

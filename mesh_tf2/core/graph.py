@@ -170,6 +170,9 @@ class Operation:
     name: a name; made unique within the graph.
   """
 
+  has_effect: bool = False  # whether it runs even if nobody reads its outputs
+  variables: Sequence[Any] = ()  # what it assigns to
+
   def __init__(
     self,
     inputs: Sequence[Tensor],

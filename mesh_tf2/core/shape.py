@@ -6,7 +6,7 @@ import math
 import operator
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, overload
 
 from .errors import ShapeError, did_you_mean
 
@@ -193,6 +193,12 @@ def _dims_of(x: Any) -> list[Dimension]:
     isinstance(x, tuple) and len(x) == 2 and isinstance(x[0], str)
   )
   return [_dimension(d) for d in ([x] if is_one else x)]
+
+
+@overload
+def convert_to_shape(x: ShapeLike) -> Shape: ...
+@overload
+def convert_to_shape(x: None) -> None: ...
 
 
 def convert_to_shape(x: ShapeLike | None) -> Shape | None:

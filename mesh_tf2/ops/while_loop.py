@@ -214,12 +214,12 @@ def _capture(fn: LoopFn, inputs: Sequence[Tensor]) -> Subgraph:
   results = [results] if isinstance(results, Tensor) else list(results)
   inner = [op for op in operations if not isinstance(op, Variable)]
   graph.detach(inner)
-  if assigns := [op for op in inner if getattr(op, "variables", None)]:
+  if assigns := [op for op in inner if op.variables]:
     raise ValueError(
       f"{assigns[0].name}: a variable cannot be assigned inside a while_loop; "
       "make it a loop variable"
     )
-  effects = [op for op in inner if getattr(op, "has_effect", False)]
+  effects = [op for op in inner if op.has_effect]
   roots = [y.operation for y in results] + effects
   return Subgraph(needed_among(roots, inner), results)
 

@@ -87,7 +87,7 @@ class AdafactorOptimizer(Optimizer):
       else learning_rate
     )
     self._decay_rate = (
-      adafactor_decay_rate_pow() if decay_rate is None else decay_rate
+      self.default_decay_rate() if decay_rate is None else decay_rate
     )
     self._beta1 = beta1
     self._clipping_threshold = clipping_threshold
@@ -97,6 +97,10 @@ class AdafactorOptimizer(Optimizer):
     self._min_dim_size_to_factor = min_dim_size_to_factor
     self._stacked_dim_names = frozenset(stacked_dim_names or ())
     self._unscaled = tuple(exclude_from_parameter_scale or ())
+
+  def default_decay_rate(self) -> Rate:
+    """The rate that is used where none is given."""
+    return adafactor_decay_rate_pow()
 
   def apply_grad(self, grad: Tensor, var: Variable) -> list[Operation]:
     """Assignments to the variable and to two or three slots."""

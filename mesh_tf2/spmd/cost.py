@@ -115,7 +115,7 @@ def _cost_of(mesh: Mesh, result: Any, impl: MeshImpl) -> Cost:
   graph = mesh.graph
   results = [x for x in tf.nest.flatten(result) if isinstance(x, Tensor)]
   roots = [x.operation for x in results]
-  roots += [op for op in graph.operations if getattr(op, "has_effect", False)]
+  roots += [op for op in graph.operations if op.has_effect]
   lowering = _CountingLowering(
     graph,
     {mesh: impl},

@@ -140,7 +140,7 @@ class Lowering:
     Returns:
       What `op` makes, as whole tensors.
     """
-    for variable in getattr(op, "variables", ()):
+    for variable in op.variables:
       if variable in self.new_values and variable not in self._assigned:
         self._assigned.add(variable)
         self.state(variable).assign(

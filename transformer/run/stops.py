@@ -6,6 +6,7 @@ import signal
 import types
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from absl import logging
 
