@@ -11,7 +11,6 @@ from . import (  # noqa: F401
   text_lines,
   text_pair,
   tfds_reader,
-  tfds_vocabulary,
   tfrecord_reader,
   trained_vocabulary,
   vocabulary,

@@ -16,7 +16,7 @@ from .dataset_fn import OnPass, Request
 from .packing import WINDOW
 from .pipeline import Recipe, from_ids, from_text
 from .text_source import TextSource
-from .tfds_on_disk import find_prepared
+from .tfds_on_disk import PreparedDataset, find_prepared
 from .trim import log_pass
 from .vocabulary import EOS_ID, Vocabularies
 
@@ -75,7 +75,7 @@ class TfdsText(TextSource):
     seed: int | None,
   ) -> tf.data.Dataset:
     found = find_prepared(self.dataset_name, self.data_dir)
-    info = tfds.builder(found.name, data_dir=found.data_dir, try_gcs=False).info
+    info = _info(found)
     keys = self._features(info)
     _check_dtype(info, keys, dtype)
     split = (self.splits or {}).get(dataset_split, dataset_split)
@@ -112,6 +112,17 @@ class TfdsText(TextSource):
           f"the data set has {', '.join(map(repr, info.features))}"
         )
     return keys
+
+
+def _info(found: PreparedDataset) -> Any:
+  try:
+    return tfds.builder(found.name, data_dir=found.data_dir, try_gcs=False).info
+  except ValueError as error:
+    raise ValueError(
+      f"TFDS cannot read {found.name} in {found.data_dir}: {error} Data sets "
+      "with a vocabulary of their own (`subwords...`) are no longer read by "
+      "TFDS; prepare the one of plain text"
+    ) from error
 
 
 def _check_dtype(info: Any, keys: dict[str, str], dtype: tf.DType) -> None:

@@ -36,7 +36,9 @@ def ragged(rows: Iterable[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
 def from_parts(ids: tf.Tensor, lengths: tf.Tensor) -> tf.RaggedTensor:
   """A ragged tensor from what `ragged` returned through a NumPy function."""
   return tf.RaggedTensor.from_row_lengths(
-    tf.ensure_shape(ids, [None]), tf.ensure_shape(lengths, [None])
+    tf.ensure_shape(ids, [None]),
+    tf.ensure_shape(lengths, [None]),
+    validate=False,
   )
 
 
