@@ -1,9 +1,10 @@
 """The original's front door: Graph, Mesh, Lowering, without a Program."""
 
-import mesh_tf2 as mtf
 import numpy as np
 import pytest
 import tensorflow as tf
+
+import mesh_tf2 as mtf
 
 BATCH, IN = mtf.Dimension("batch", 4), mtf.Dimension("in", 3)
 

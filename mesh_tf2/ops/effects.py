@@ -12,7 +12,6 @@ from ..core.graph import Apply, Aval, Operation, Primitive, Tensor, apply
 from ..spmd.lowering import Lowering
 from ..spmd.mesh import MeshImpl, Slices
 
-
 _SCALARS = tf.compat.v1.SummaryMetadata(
   plugin_data=tf.compat.v1.SummaryMetadata.PluginData(plugin_name="scalars"),
   data_class=1,  # DATA_CLASS_SCALAR in TensorFlow's summary.proto

@@ -6,13 +6,16 @@ import subprocess
 import sys
 
 import pytest
+
 from mesh_tf2.data.builtin import cldr, corpus, grammar, numbers
 from mesh_tf2.data.builtin.templates import TEMPLATES
 
 
 @pytest.fixture(scope="module")
 def splits():
-  return {s: corpus.pairs(s, languages=("en", "de", "fr")) for s in corpus.SIZES}
+  return {
+    s: corpus.pairs(s, languages=("en", "de", "fr")) for s in corpus.SIZES
+  }
 
 
 def test_the_splits_have_their_sizes(splits):
@@ -40,9 +43,7 @@ def test_a_translation_is_a_function_of_the_sentence():
 def test_hardly_any_translation_is_a_copy(splits):
   for en, de, fr in splits["test"]:
     assert en not in (de, fr)
-  words = [
-    (set(en.split()), set(de.split())) for en, de, _ in splits["test"]
-  ]
+  words = [(set(en.split()), set(de.split())) for en, de, _ in splits["test"]]
   shared = sum(len(e & d) / len(d) for e, d in words) / len(words)
   assert shared < 0.35
 
