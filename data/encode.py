@@ -13,26 +13,22 @@ _EXAMPLES_AT_ONCE = 256
 
 
 def encode_windows(
-  dataset: tf.data.Dataset,
+  batches: tf.data.Dataset,
   vocabulary: Vocabularies,
-  size: int,
   *,
   eos_id: int | None = EOS_ID,
 ) -> tf.data.Dataset:
   """Windows of ids.
 
   Args:
-    dataset: dictionaries of scalar strings.
+    batches: dictionaries of vectors of strings.
     vocabulary: one vocabulary, or a pair: the first for `inputs`.
-    size: examples per window.
     eos_id: ends every row; None for rows without end.
 
   Returns:
-    A dataset of windows.
+    A dataset of windows, as large as the batches.
   """
-  return dataset.batch(size).map(
-    lambda texts: _encode_window(texts, vocabulary, eos_id)
-  )
+  return batches.map(lambda texts: _encode_window(texts, vocabulary, eos_id))
 
 
 def encode_dataset(

@@ -1,8 +1,8 @@
 """An iterator that can be saved, and goes on in another process exactly there.
 
-What is saved is the state of `tf.data`: the place in the files, the shuffle
-buffer, the rows of a packed window that were not used yet, the counts of the
-pass. So a file is about as large as the shuffle buffer.
+What is saved is the state of `tf.data`: the place in the files, the block of
+examples that is being shuffled, the rows of a packed window that were not used
+yet, the counts of the pass. So a file is about as large as a block.
 """
 
 import json

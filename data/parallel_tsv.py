@@ -9,7 +9,7 @@ from .dataset_fn import OnPass, Request, require_examples
 from .encode import encode_windows
 from .packing import WINDOW
 from .pipeline import Recipe, from_windows
-from .shuffle import repeat_shuffled
+from .shuffle import repeat_shuffled, shuffled
 from .text_lines import text_lines
 from .text_pair import split_at_tab
 from .trim import log_pass
@@ -30,7 +30,7 @@ def sample_from_text_line_datasets(
 
   Args:
     glob_weight_list: (pattern, weight): files, and how often to draw from them.
-    shuffle_buffer_size: lines of each group that shuffling chooses from.
+    shuffle_buffer_size: lines of each group that are shuffled together.
     prefetch: lines to read ahead.
     seed: of the orders and of the draws.
 
@@ -44,7 +44,7 @@ def sample_from_text_line_datasets(
   groups, weights = [], []
   for number, (pattern, weight) in enumerate(glob_weight_list):
     lines = require_examples(text_lines(pattern), pattern)
-    groups.append(repeat_shuffled(lines, shuffle_buffer_size, seed + number))
+    groups.append(_repeated(lines, shuffle_buffer_size, seed + number))
     weights.append(float(weight))
   shares = [weight / sum(weights) for weight in weights]
   mixture = tf.data.Dataset.sample_from_datasets(groups, shares, seed=seed)
@@ -67,9 +67,23 @@ def simple_text_line_dataset(
 
   Gone through again, they come in the same order.
   """
-  return text_lines(glob).shuffle(
-    shuffle_buffer_size, seed, reshuffle_each_iteration=False
-  )
+  blocks = _blocks(text_lines(glob), shuffle_buffer_size)
+  return _lines(shuffled(blocks, shuffle_buffer_size, seed))
+
+
+def _repeated(
+  lines: tf.data.Dataset, buffer_size: int, seed: int
+) -> tf.data.Dataset:
+  blocks = _blocks(lines, buffer_size)
+  return repeat_shuffled(blocks, buffer_size, seed, _lines)
+
+
+def _blocks(lines: tf.data.Dataset, size: int) -> tf.data.Dataset:
+  return lines.map(lambda line: {"line": line}).batch(size)
+
+
+def _lines(batches: tf.data.Dataset) -> tf.data.Dataset:
+  return batches.unbatch().map(lambda example: example["line"])
 
 
 @gin.configurable(module=_MODULE)
@@ -127,9 +141,8 @@ def packed_parallel_tsv_dataset(  # noqa: PLR0913  names that gin files bind
     )
   lines = require_examples(lines.shard(*shard), request.name)
   windows = encode_windows(
-    lines.map(split_at_tab),
+    lines.map(split_at_tab).batch(window),
     vocabulary,
-    window,
     eos_id=eos_id if append_eos else None,
   )
   if max_encoded_len:

@@ -10,7 +10,7 @@ from .encode import encode_windows
 from .language_model import delimited_length, join_with_eos
 from .packing import WINDOW, pack_windows
 from .pad import pad_windows
-from .shuffle import repeat_shuffled
+from .shuffle import Transform, block_size, repeat_shuffled
 from .trim import log_pass, trim_windows
 from .window import ids_windows
 
@@ -22,7 +22,7 @@ class Recipe:
   Attributes:
     pack: several training examples per row. Other splits are never packed.
     window: training examples that packing chooses from.
-    shuffle_buffer_size: training examples that shuffling chooses from; as many
+    shuffle_buffer_size: training examples that are shuffled together; as many
       as there are makes every order equally likely.
     delimited_lm: joins inputs and targets to `inputs EOS targets EOS`, as
       `targets` that are as long as both may be.
@@ -55,37 +55,38 @@ def from_text(
   if request.vocabulary is None:
     raise ValueError("text needs a vocabulary, got None; bind run.vocabulary")
   vocabulary = request.vocabulary
-
-  def encode(examples: tf.data.Dataset) -> tf.data.Dataset:
-    return encode_windows(examples, vocabulary, recipe.window)
-
-  return _passes(examples, encode, request, recipe)
+  require_examples(examples, request.name)
+  return _passes(
+    examples.batch,
+    lambda texts: encode_windows(texts, vocabulary),
+    request,
+    recipe,
+  )
 
 
 def from_ids(
   examples: tf.data.Dataset, request: Request, recipe: Recipe
 ) -> tf.data.Dataset:
   """Rows from one pass over dictionaries of id vectors; see `from_text`."""
+  require_examples(examples, request.name)
   return _passes(
-    examples, lambda e: ids_windows(e, recipe.window), request, recipe
+    lambda size: ids_windows(examples, size), lambda ids: ids, request, recipe
   )
 
 
 def _passes(
-  examples: tf.data.Dataset,
-  to_windows: Callable[[tf.data.Dataset], tf.data.Dataset],
+  batched: Callable[[int], tf.data.Dataset],
+  to_windows: Transform,
   request: Request,
   recipe: Recipe,
 ) -> tf.data.Dataset:
-  require_examples(examples, request.name)
+  def rows(batches: tf.data.Dataset) -> tf.data.Dataset:
+    return from_windows(to_windows(batches), request, recipe)
+
   if not request.training:
-    return from_windows(to_windows(examples), request, recipe)
-  return repeat_shuffled(
-    examples,
-    recipe.shuffle_buffer_size,
-    request.seed,
-    lambda shuffled: from_windows(to_windows(shuffled), request, recipe),
-  )
+    return rows(batched(recipe.window))
+  size = block_size(recipe.shuffle_buffer_size, recipe.window)
+  return repeat_shuffled(batched(size), recipe.window, request.seed, rows)
 
 
 def from_windows(

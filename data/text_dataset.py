@@ -38,7 +38,7 @@ def text_dataset(  # noqa: PLR0913  names that gin files bind
     shard: (number of shards, index).
     source: where the text is: `@TextPairFiles()`, `@TfdsText()`, ...
     pack: several training examples per row.
-    shuffle_buffer_size: training examples that shuffling chooses from.
+    shuffle_buffer_size: training examples that are shuffled together.
     window: training examples that packing chooses from.
     delimited_lm: joins inputs and targets for a language model.
     on_pass: gets the number of truncated examples of each pass.

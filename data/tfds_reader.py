@@ -189,7 +189,7 @@ def untokenized_tfds_dataset(  # noqa: PLR0913  names that gin files bind
       the data set's supervised keys.
     targets: feature that is the target; None for the second of them.
     splits: names of splits where the data set has others.
-    shuffle_buffer_size: training examples that shuffling chooses from.
+    shuffle_buffer_size: training examples that are shuffled together.
     window: training examples that packing chooses from.
     delimited_lm: joins inputs and targets for a language model.
     on_pass: gets the number of truncated examples of each pass.

@@ -78,7 +78,7 @@ def pretokenized_t2t_dataset(  # noqa: PLR0913  names that gin files bind
     seed: of the order of training examples.
     shard: (number of shards, index).
     pack: several training examples per row.
-    shuffle_buffer_size: training examples that shuffling chooses from.
+    shuffle_buffer_size: training examples that are shuffled together.
     window: training examples that packing chooses from.
     on_pass: gets the number of truncated examples of each pass.
 

@@ -72,7 +72,7 @@ def test_a_pair_of_vocabularies_encodes_inputs_and_targets_differently():
 @pytest.mark.parametrize("size", [1, 3, 100])
 def test_windows_hold_the_same_ids_whatever_their_size(size):
   texts = text_dataset().map(lambda e: {"targets": e["inputs"]})
-  windows = encode_windows(texts, ByteVocabulary(), size)
+  windows = encode_windows(texts.batch(size), ByteVocabulary())
   found = [row for w in windows for row in w["targets"].to_list()]
   assert found == [[*row, 1] for row in IDS]
 
@@ -111,7 +111,7 @@ def test_truncated_examples_are_counted_once_in_each_pass(size):
   texts = text_dataset().map(
     lambda e: {"inputs": e["inputs"], "targets": e["targets"]}
   )
-  windows = encode_windows(texts, ByteVocabulary(), size)
+  windows = encode_windows(texts.batch(size), ByteVocabulary())
   lengths = {"inputs": 6, "targets": 8}
   trimmed = trim_windows(
     windows, lengths, name="split 'x'", on_pass=reports.append
@@ -140,9 +140,7 @@ def test_the_log_has_one_line_for_each_pass(caplog):
 
 def test_padding_fills_rows_with_zeros():
   windows = encode_windows(
-    tf.data.Dataset.from_tensor_slices({"targets": ["ab", ""]}),
-    ByteVocabulary(),
-    10,
+    tf.data.Dataset.from_tensors({"targets": ["ab", ""]}), ByteVocabulary()
   )
   padded = pad_windows(windows, {"targets": 4})
   assert padded.element_spec == {"targets": tf.TensorSpec([4], tf.int32)}
