@@ -174,7 +174,11 @@ class Program:
     if graph.random_salt is not None:
       key = random_bits.fold(key, graph.random_salt)
     lowering = Lowering(
-      graph, {mesh: self.mesh_impl}, operations, self._state, key
+      graph,
+      {mesh: self.mesh_impl},
+      operations=operations,
+      state=self._state,
+      random_key=key,
     )
     whole = [
       lowering.export_to_tf_tensor(x) if isinstance(x, Tensor) else x

@@ -186,11 +186,11 @@ def pnum_to_processor_coordinates(mesh_shape: Shape, pnum: int) -> list[int]:
 
 
 def processor_coordinates_to_pnum(
-  mesh_shape: Shape, coordinates: Sequence[int]
+  mesh_shape: Shape, coord: Sequence[int]
 ) -> int:
-  """The number of the processor at these coordinates."""
+  """The number of the processor at the coordinates `coord`."""
   pnum = 0
-  for d, c in zip(mesh_shape, coordinates, strict=True):
+  for d, c in zip(mesh_shape, coord, strict=True):
     pnum = pnum * d.size + c
   return pnum
 

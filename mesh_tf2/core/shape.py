@@ -288,6 +288,6 @@ def anonymous_shape(shape: ShapeLike) -> Shape:
   return Shape(Dimension(f"_anonymous_{i}", n) for i, n in enumerate(sizes))
 
 
-def list_product(numbers: Iterable[int]) -> int:
-  """The product of `numbers`; 1 for none."""
-  return math.prod(numbers)
+def list_product(l: Iterable[int]) -> int:
+  """The product of the numbers in `l`; 1 for none."""
+  return math.prod(l)

@@ -116,8 +116,8 @@ def import_laid_out_tensor(
   mesh: Mesh,
   laid_out_tensor: Slices,
   shape: ShapeLike,
-  dtype: Any = tf.float32,
   name: str | None = None,
+  dtype: Any = tf.float32,
 ) -> Tensor:
   """Slices that a mesh implementation made, as a mesh tensor."""
   return ImportLaidOutTensorOperation(

@@ -296,7 +296,10 @@ class Assign(Operation):
 
 
 def assign(
-  var: Variable | Tensor, new_val: Tensor, assign_fn: AssignFn = assign_slice
+  var: Variable | Tensor,
+  new_val: Tensor,
+  assign_fn: AssignFn = assign_slice,
+  name: str | None = None,
 ) -> Assign:
   """Assigns to a variable, given as itself or as the tensor of its value.
 
@@ -304,7 +307,7 @@ def assign(
     ValueError: `var` is a tensor that is no variable's.
     ShapeError: the shapes differ.
   """
-  return Assign([variable_of(var)], [new_val], assign_fn)
+  return Assign([variable_of(var)], [new_val], assign_fn, name)
 
 
 def assign_add(var: Variable | Tensor, new_val: Tensor) -> Assign:

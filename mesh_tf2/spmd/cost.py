@@ -119,9 +119,9 @@ def _cost_of(mesh: Mesh, result: Any, impl: MeshImpl) -> Cost:
   lowering = _CountingLowering(
     graph,
     {mesh: impl},
-    needed(roots, graph),
-    UnknownState(),
-    unknown(tf.uint64, []),
+    operations=needed(roots, graph),
+    state=UnknownState(),
+    random_key=unknown(tf.uint64, []),
   )
   for x in results:
     lowering.export_to_tf_tensor(x)
@@ -144,9 +144,9 @@ def _cost_of(mesh: Mesh, result: Any, impl: MeshImpl) -> Cost:
 class _CountingLowering(Lowering):
   """Remembers what it lowered, and how often that would run."""
 
-  def __init__(self, *args: Any) -> None:
+  def __init__(self, *args: Any, **kwargs: Any) -> None:
     self.rounds: dict[Operation, int] = {}
-    super().__init__(*args)
+    super().__init__(*args, **kwargs)
 
   def run(self, operations: Iterable[Operation]) -> None:
     """Lowers operations, perhaps those inside another one."""

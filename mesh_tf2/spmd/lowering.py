@@ -27,6 +27,8 @@ class Lowering:
   Args:
     graph: the program.
     mesh_to_impl: how each of its meshes is carried out.
+    autostack: without effect: variables are kept one by one.
+    log_file: without effect.
     operations: which operations to lower; by default all.
     state: where variables are read from; by default, those that earlier
       lowerings on the same mesh implementation left there.
@@ -40,10 +42,14 @@ class Lowering:
     self,
     graph: Graph,
     mesh_to_impl: Mapping[Mesh, MeshImpl],
+    autostack: bool = True,
+    log_file: str | None = None,
+    *,
     operations: Sequence[Operation] | None = None,
     state: VariableState | None = None,
     random_key: tf.Tensor | None = None,
   ) -> None:
+    del autostack, log_file
     self.graph = graph
     self.mesh_to_impl = dict(mesh_to_impl)
     self.counters: list[tuple[str, int]] = []
