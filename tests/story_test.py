@@ -8,6 +8,7 @@ import gin
 import numpy as np
 import pytest
 
+import mesh_tf2 as mtf
 from mesh_tf2.checkpoint import Reader
 from mesh_tf2.transformer.run import (
   checkpoints,
@@ -42,6 +43,7 @@ def settings(folder, mesh="as trained", steps=STEPS):
     batch_size=8,
     steps=steps,
     total_steps=STEPS,
+    optimizer=mtf.optimize.AdafactorOptimizer,
     **MESHES[mesh],
   )
 

@@ -76,7 +76,7 @@ def make_settings(  # noqa: PLR0913  all have defaults
   row = {"inputs": 32, "targets": 32} if with_inputs else {"targets": 32}
   chosen = {
     "dataset_fn": dataset_fn,
-    "optimizer": mtf.optimize.AdafactorOptimizer,
+    "optimizer": mtf.optimize.SgdOptimizer,
     "learning_rate": lambda step, total: tf.constant(0.05),
     "steps": 4,
     "total_steps": 4,

@@ -247,7 +247,7 @@ def test_a_run_that_was_killed_goes_on_bit_for_bit(call, config, tmp_path):
   assert f"stopped by SIGTERM at step {last}" in told
   assert "Traceback" not in told
   # Nothing but what is ours to say.
-  words = ("mesh [", "step ", "saved ", "split ", "warning: ")
+  words = ("mesh [", "going on ", "step ", "saved ", "split ", "warning: ")
   assert all(line.startswith(words) for line in told.splitlines()), told
   whole = tmp_path / "whole"
   arguments = ["--gin_file=layouts/virtual_2x4.gin", f"--model_dir={whole}"]

@@ -31,8 +31,8 @@ def get_checkpoint_iterator(
   """The steps of the checkpoints that are meant.
 
   Args:
-    checkpoint_step: a step, or several; -1 for the latest; "all" for all that
-      there are; None for all, and then those that are still to come.
+    checkpoint_step: a step, or several; -1 for the latest that is whole; "all"
+      for all that there are; None for all, and then those still to come.
     model_dir: the folder that they are in.
     skip_until: with "all" and None, leave out earlier steps.
     stop_after: with "all" and None, leave out later steps; with None, end with
@@ -72,6 +72,9 @@ def get_checkpoint_iterator(
       f"run.eval_checkpoint_step is {checkpoint_step!r}; it is a step, a list "
       'of steps, -1 (the latest), "all", or None (those to come, too)'
     )
+  if LATEST in wanted:
+    newest = checkpoints.newest_step()
+    wanted = [newest if step == LATEST else step for step in wanted]
   chosen = [_find(step, found, find_closest, model_dir) for step in wanted]
   return iter(dict.fromkeys(chosen))
 
@@ -80,8 +83,6 @@ def _find(
   wanted: int, found: Sequence[int], find_closest: bool, model_dir: str
 ) -> int:
   """The step that `wanted` stands for."""
-  if wanted == LATEST:
-    return max(found)
   closest = min(found, key=lambda step: abs(step - wanted))
   if closest != wanted:
     if not find_closest:
@@ -139,11 +140,13 @@ def restored_checkpoints(
     CheckpointMismatchError: a checkpoint is of another model.
   """
   settings = context.settings
+  which = settings.evaluation.checkpoint_step
   checkpoints = Checkpoints(settings.model_dir)
-  for step in get_checkpoint_iterator(
-    settings.evaluation.checkpoint_step, settings.model_dir
-  ):
+  for step in get_checkpoint_iterator(which, settings.model_dir):
     path = checkpoints.path(step)
+    if which in (None, "all") and step not in checkpoints.steps():
+      logging.warning("%s has been removed; leaving it out", path)
+      continue
     context.program.restore(path)
     build()
     check_all_used(context.program, path, optional=SLOT)

@@ -43,6 +43,12 @@ class Checkpoints:
     """
     return self._directory.latest()
 
+  def newest_step(self) -> int | None:
+    """The step of that checkpoint."""
+    newest = self.newest()
+    found = [step for step in self.steps() if self.path(step) == newest]
+    return found[0] if found else None
+
   def path(self, step: int) -> str:
     """The prefix of the files of that step's checkpoint."""
     return self._directory.path(step)

@@ -30,6 +30,7 @@ from .settings import (
 )
 from .train import train
 from .train_evaluate import train_and_evaluate
+from .variable_filter import VariableFilter
 
 MODES: Mapping[Mode, Callable[[Settings], None]] = {
   Mode.TRAIN: train,
@@ -92,7 +93,7 @@ def run(  # noqa: PLR0913  names of the original, and their order
   learning_rate_schedule: float | Schedule | Sequence[Any] | None = None,
   optimizer: Callable[..., Any] | None = None,
   predict_fn: Callable[..., mtf.Tensor] | None = None,
-  variable_filter: str | Callable[[mtf.Variable], bool] | None = None,
+  variable_filter: VariableFilter | None = None,
   perplexity_eval_steps: int | None = None,
   init_checkpoint: str | None = None,
   ensemble_inputs: int | None = None,
@@ -141,7 +142,8 @@ def run(  # noqa: PLR0913  names of the original, and their order
     layout_rules: `"batch:batch;d_ff:model"`.
     learning_rate_schedule: a rate, a schedule, or the factors of one.
     optimizer: a class of optimizers.
-    predict_fn: replaces the model's own decoding.
+    predict_fn: replaces the model's own decoding: from the model, ids (batch,
+      length) and the types of variables to ids.
     variable_filter: which variables are trained: a pattern for the start of the
       name, or a function of the variable.
     perplexity_eval_steps: evaluate on so many batches; None for the split.

@@ -14,6 +14,7 @@ from mesh_tf2.data.dataset_fn import DatasetFn
 from mesh_tf2.data.vocabulary import Vocabularies
 
 from ..schedules import Schedule, product_learning_rate
+from .variable_filter import VariableFilter
 
 
 class Mode(enum.Enum):
@@ -90,8 +91,7 @@ class Training:
     log_steps: steps between points of the curves, and lines of the log.
     skip_nonfinite: leaves out steps whose loss or gradient is infinite or not
       a number, instead of stopping.
-    variable_filter: which variables are trained: a pattern for the start of
-      the name, a function of the variable, or None for all.
+    variable_filter: which variables are trained; see `freeze`.
     init_checkpoint: a checkpoint to begin with, where there is none yet.
   """
 
@@ -105,7 +105,7 @@ class Training:
   keep_checkpoints: int | None = None
   log_steps: int = 100
   skip_nonfinite: bool = False
-  variable_filter: str | Callable[[mtf.Variable], bool] | None = None
+  variable_filter: VariableFilter | None = None
   init_checkpoint: str | None = None
 
   def __post_init__(self) -> None:

@@ -44,6 +44,7 @@ def train_to_the_end(context: Context) -> bool:
   path = checkpoints.newest()
   if path is not None:
     program.restore(path)
+    logging.info("going on from %s", path)
     _compare_seeds(program, settings.machine.seed)
   step, last = int(program.step), settings.training.steps
   if step >= last:

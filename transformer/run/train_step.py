@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 
 import tensorflow as tf
@@ -14,6 +13,7 @@ from .batch_sizes import serialize_num_microbatches
 from .context import Context
 from .features import batch_dim, import_features, model_arguments
 from .guard import is_finite, only_if, squared_norm
+from .variable_filter import freeze
 
 # What a step returns, each a scalar.
 METRICS = {
@@ -82,31 +82,13 @@ def _gradients(
       num_microbatches=pieces,
       **model_arguments(features, settings.model_type),
     )
-    _freeze(loss.graph, settings.training.variable_filter)
+    freeze(loss.graph, settings.training.variable_filter)
     return {"loss": loss}
 
   grads, outputs = mtf.serialize_training_step(
     features, model_fn, batch, pieces
   )
   return grads, outputs["loss"]
-
-
-def _freeze(graph: mtf.Graph, variable_filter: object) -> None:
-  """Keeps the variables that the filter does not let through from training."""
-  if variable_filter is None:
-    return
-  if callable(variable_filter):
-    frozen = [v for v in graph.trainable_variables if not variable_filter(v)]
-  else:
-    pattern = re.compile(str(variable_filter))
-    frozen = [
-      v for v in graph.trainable_variables if not pattern.match(v.full_name)
-    ]
-  graph.make_variables_untrainable(frozen)
-  if not graph.trainable_variables:
-    raise ValueError(
-      f"run.variable_filter {variable_filter!r} leaves no variable to train"
-    )
 
 
 def _learning_rate(context: Context) -> tf.Tensor | None:

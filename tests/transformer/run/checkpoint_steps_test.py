@@ -3,7 +3,9 @@
 import itertools
 
 import pytest
+import tensorflow as tf
 
+from mesh_tf2 import checkpoint
 from mesh_tf2.transformer.run import checkpoint_steps
 
 iterate = checkpoint_steps.get_checkpoint_iterator
@@ -11,7 +13,8 @@ iterate = checkpoint_steps.get_checkpoint_iterator
 
 def add(folder, *steps):
   for step in steps:
-    (folder / f"model.ckpt-{step}.index").touch()
+    number = checkpoint.Slice("global_step", (), (), tf.constant(step))
+    checkpoint.write(folder / f"model.ckpt-{step}", [number])
 
 
 @pytest.mark.parametrize(
@@ -28,6 +31,13 @@ def add(folder, *steps):
 def test_checkpoints_are_chosen_by_step(tmp_path, which, steps):
   add(tmp_path, 100, 200, 300)
   assert list(iterate(which, str(tmp_path))) == steps
+
+
+def test_the_latest_is_the_newest_that_is_whole(tmp_path, caplog):
+  add(tmp_path, 100, 200)
+  (tmp_path / "model.ckpt-200.data-00000-of-00001").write_bytes(b"")
+  assert list(iterate(-1, str(tmp_path))) == [100]
+  assert "model.ckpt-200" in caplog.text
 
 
 def test_all_may_be_limited(tmp_path):

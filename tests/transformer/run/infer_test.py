@@ -1,5 +1,7 @@
 """A file of lines in, a file of lines out."""
 
+import dataclasses
+
 import gin
 import numpy as np
 import pytest
@@ -105,6 +107,22 @@ def test_a_language_model_continues_its_prompt(tmp_path, tiny_model):
   texts = decoder.decode(rows)
   assert texts[0].startswith("one")
   assert texts[1] == "x" * 32
+
+
+def test_decoding_can_be_replaced(tmp_path, tiny_model):
+  context = small_runs.make_context(
+    tmp_path, model_type="bitransformer", mesh="", layout=""
+  )
+  settings = context.settings
+  evaluation = dataclasses.replace(
+    settings.evaluation, predict_fn=lambda model, ids, dtype: ids
+  )
+  decoder = decoding.Decoder(
+    dataclasses.replace(
+      context, settings=dataclasses.replace(settings, evaluation=evaluation)
+    )
+  )
+  assert decoder.decode(decoder.encode(TEXTS)) == TEXTS
 
 
 def test_inputs_that_are_too_long_still_end(tmp_path, tiny_model):

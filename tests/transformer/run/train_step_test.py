@@ -60,6 +60,20 @@ def test_a_filter_chooses_the_variables_that_are_trained(tmp_path):
   }
 
 
+def test_large_variables_can_be_kept_from_training(tmp_path):
+  gin.bind_parameter("variable_filter_max_size.max_size", 16)
+  small = gin.get_configurable("variable_filter_max_size")
+  context = small_runs.make_context(tmp_path, variable_filter=small)
+  step = train_step.make_train_step(context)
+  step.build({"targets": tf.TensorSpec([4, 32], tf.int32)})
+  before = values(context.program)
+  step(BATCH)
+  trained = changed(before, values(context.program))
+  assert {n for n in trained if "_slot_" not in n} == {
+    n for n in before if n.endswith("/scale")
+  }
+
+
 def test_a_filter_that_lets_nothing_through_is_refused(tmp_path):
   context = small_runs.make_context(tmp_path, variable_filter="encoder")
   step = train_step.make_train_step(context)

@@ -54,13 +54,14 @@ def log(caplog):
 
 
 def test_six_steps_are_three_steps_and_three_steps(tmp_path, log):
-  """With dropout, packing and shuffling; across the end of a pass."""
-  run(tmp_path / "whole", steps=6, total_steps=6)
-  run(tmp_path / "parts", steps=3, total_steps=6)
-  run(tmp_path / "parts", steps=6, total_steps=6)
+  """With slots, dropout, packing and shuffling; across the end of a pass."""
+  kwargs = {"optimizer": mtf.optimize.AdafactorOptimizer, "total_steps": 6}
+  run(tmp_path / "whole", steps=6, **kwargs)
+  run(tmp_path / "parts", steps=3, **kwargs)
+  run(tmp_path / "parts", steps=6, **kwargs)
   assert_same(tmp_path / "whole/model.ckpt-6", tmp_path / "parts/model.ckpt-6")
   assert "step 3 is reached already" not in log.text
-  run(tmp_path / "parts", steps=6)
+  run(tmp_path / "parts", steps=6, **kwargs)
   assert "step 6 is reached already, run.train_steps is 6" in log.text
 
 
