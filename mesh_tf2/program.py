@@ -44,6 +44,20 @@ class Program:
 
   Raises:
     LayoutError: the number of devices is not that of the processors.
+
+  Example:
+    >>> import mesh_tf2 as mtf
+    >>> import numpy as np
+    >>> program = mtf.Program(mesh_shape="rows:2", layout="batch:rows")
+    >>> @program.function
+    ... def scale(mesh, x):
+    ...   x = mtf.import_tf_tensor(mesh, x, "batch:4 d_model:3")
+    ...   w = mtf.get_variable(mesh, "w", "d_model:3", initializer=2)
+    ...   return mtf.einsum([x, w], "batch:4")
+    >>> print(scale(np.ones([4, 3], np.float32)).numpy())
+    [6. 6. 6. 6.]
+    >>> print(program.variables["w"].numpy())
+    [2. 2. 2.]
   """
 
   def __init__(

@@ -26,6 +26,16 @@ def gradients(
   Returns:
     For each of `xs` a tensor of its shape and dtype, or None where `ys` do not
     depend on it.
+
+  Example:
+    >>> import mesh_tf2 as mtf
+    >>> program = mtf.Program()
+    >>> @program.function
+    ... def slope(mesh, x):
+    ...   x = mtf.import_tf_tensor(mesh, x, "points:3")
+    ...   return mtf.gradients([x * x], [x])
+    >>> print(slope([1.0, 2.0, 3.0])[0].numpy())
+    [2. 4. 6.]
   """
   if not xs:
     return []

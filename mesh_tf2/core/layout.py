@@ -143,6 +143,11 @@ def convert_to_layout_rules(x: LayoutLike) -> LayoutRules:
 
   Raises:
     ValueError: a part of the string is not `tensor_name:mesh_name`.
+
+  Example:
+    >>> import mesh_tf2 as mtf
+    >>> mtf.convert_to_layout_rules([("batch", "rows"), ("d_ff", "cols")])
+    batch:rows;d_ff:cols
   """
   if isinstance(x, LayoutRules):
     return x

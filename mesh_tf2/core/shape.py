@@ -12,7 +12,15 @@ from .errors import ShapeError, did_you_mean
 
 
 class Dimension(NamedTuple):
-  """A name and a size. Two dimensions are the same only if both agree."""
+  """A name and a size. Two dimensions are the same only if both agree.
+
+  Example:
+    >>> import mesh_tf2 as mtf
+    >>> mtf.Dimension("d_ff", 2048)
+    d_ff:2048
+    >>> mtf.Dimension("d_ff", 2048) == mtf.Dimension("d_ff", 4096)
+    False
+  """
 
   name: str
   size: int
@@ -55,6 +63,16 @@ class Shape:
 
   Raises:
     ValueError: a name occurs twice, or a size is negative or no integer.
+
+  Example:
+    >>> import mesh_tf2 as mtf
+    >>> shape = mtf.Shape([("batch", 8), ("length", 16)])
+    >>> shape
+    batch:8 length:16
+    >>> shape.size
+    128
+    >>> shape - shape.get_dim_by_name("length")
+    batch:8
   """
 
   def __init__(self, dims: Iterable[DimensionLike]) -> None:
@@ -208,6 +226,11 @@ def convert_to_shape(x: ShapeLike | None) -> Shape | None:
 
   Raises:
     ValueError: a part of the string is not `name:size`.
+
+  Example:
+    >>> import mesh_tf2 as mtf
+    >>> mtf.convert_to_shape("rows:2;cols:4")
+    rows:2 cols:4
   """
   if x is None or isinstance(x, Shape):
     return x

@@ -98,6 +98,12 @@ def import_tf_tensor(
 
   Raises:
     ShapeError: the sizes of `tf_tensor` are not those of `shape`.
+
+  Example:
+    >>> import mesh_tf2 as mtf
+    >>> mesh = mtf.Mesh(mtf.Graph(), "mesh")
+    >>> mtf.import_tf_tensor(mesh, [[1, 2, 3]], "batch:1 length:3")
+    import:0: int32[batch:1 length:3]
   """
   shape = convert_to_shape(shape)
   return ImportOperation(

@@ -210,6 +210,15 @@ def get_variable(  # noqa: PLR0913  names fixed by the original
 
   Raises:
     VariableError: it exists with another shape, dtype or trainability.
+
+  Example:
+    >>> import mesh_tf2 as mtf
+    >>> import tensorflow as tf
+    >>> mesh = mtf.Mesh(mtf.Graph(), "mesh")
+    >>> with tf.compat.v1.variable_scope("encoder"):
+    ...   w = mtf.get_variable(mesh, "w", "d_model:16 d_ff:64")
+    >>> w.operation.full_name
+    'encoder/w'
   """
   if not isinstance(dtype, VariableDType):
     dtype = VariableDType(

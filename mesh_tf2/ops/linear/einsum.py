@@ -107,6 +107,16 @@ def einsum(
 
   Raises:
     ShapeError: `output_shape` and `reduced_dims` disagree, or `xs` is empty.
+
+  Example:
+    >>> import mesh_tf2 as mtf
+    >>> mesh = mtf.Mesh(mtf.Graph(), "mesh")
+    >>> x = mtf.ones(mesh, "batch:8 d_model:16")
+    >>> w = mtf.get_variable(mesh, "w", "d_model:16 d_ff:64")
+    >>> mtf.einsum([x, w]).shape
+    batch:8 d_ff:64
+    >>> mtf.einsum([x, w], "d_ff:64").shape  # sums over the batch, too
+    d_ff:64
   """
   if not xs:
     raise ShapeError("einsum needs at least one tensor")

@@ -233,6 +233,13 @@ def reshape(x: Tensor, new_shape: ShapeLike, name: str = "reshape") -> Tensor:
 
   Raises:
     ShapeError: the numbers of elements differ.
+
+  Example:
+    >>> import mesh_tf2 as mtf
+    >>> mesh = mtf.Mesh(mtf.Graph(), "mesh")
+    >>> x = mtf.zeros(mesh, "batch:8 d_model:16")
+    >>> mtf.reshape(x, "batch:8 heads:4 d_kv:4").shape
+    batch:8 heads:4 d_kv:4
   """
   shape = to_shape(new_shape)
   return x if x.shape == shape else apply(Reshape(shape), x, name=name)
