@@ -1,5 +1,7 @@
 """A vocabulary of bytes: nothing to train, nothing it cannot express."""
 
+from collections.abc import Iterable
+
 import gin
 import tensorflow as tf
 
@@ -30,6 +32,12 @@ class ByteVocabulary(Vocabulary):
     ids = tf.cast(tf.io.decode_raw(text, tf.uint8), tf.int32) + _FIRST_BYTE
     return tf.ensure_shape(ids, [None])
 
-  def _decode(self, ids: list[int]) -> str:
-    text = bytes(each - _FIRST_BYTE for each in ids if each >= _FIRST_BYTE)
+  def decode(self, ids: Iterable[int]) -> str:
+    """Text of the bytes before the first EOS.
+
+    Raises:
+      ValueError: if an id is not in the vocabulary.
+    """
+    kept = [each for each in self.until_eos(ids) if each >= _FIRST_BYTE]
+    text = bytes(each - _FIRST_BYTE for each in kept)
     return text.decode("utf-8", "replace")

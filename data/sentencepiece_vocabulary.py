@@ -5,7 +5,7 @@ tokenizer and detokenizer for Neural Text Processing", EMNLP 2018.
 """
 
 import pathlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import gin
 import sentencepiece
@@ -66,8 +66,14 @@ class SentencePieceVocabulary(Vocabulary):
       return rows
     return [[self._to_id[piece] for piece in row] for row in rows]
 
-  def _decode(self, ids: list[int]) -> str:
-    return self._model.decode([self._to_piece[each] for each in ids])
+  def decode(self, ids: Iterable[int]) -> str:
+    """Text of the pieces before the first EOS.
+
+    Raises:
+      ValueError: if an id is not in the vocabulary.
+    """
+    pieces = [self._to_piece[each] for each in self.until_eos(ids)]
+    return str(self._model.decode(pieces))
 
   def _numbering(self) -> list[int]:
     """The model's id of each of our ids; -1 for padding that it lacks."""

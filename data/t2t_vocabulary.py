@@ -11,6 +11,7 @@ import itertools
 import pathlib
 import re
 import unicodedata
+from collections.abc import Iterable
 
 import gin
 
@@ -65,8 +66,14 @@ class T2tVocabulary(Vocabulary):
     """
     return [i for word in _words(text) for i in self._subword_ids(word)]
 
-  def _decode(self, ids: list[int]) -> str:
-    escaped = "".join(self._subwords[each] for each in ids).split("_")
+  def decode(self, ids: Iterable[int]) -> str:
+    """Text of the subwords before the first EOS.
+
+    Raises:
+      ValueError: if an id is not in the vocabulary.
+    """
+    subwords = [self._subwords[each] for each in self.until_eos(ids)]
+    escaped = "".join(subwords).split("_")
     words = [_ESCAPED.sub(_unescape, word) for word in escaped if word]
     text = words[:1]
     for before, word in itertools.pairwise(words):

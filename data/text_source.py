@@ -34,7 +34,7 @@ class TextSource(abc.ABC):
       shard: (number of shards, index). The shards of a split are disjoint and
         together hold each example once.
       seed: allows the source to read its files in an order that this number
-        decides and that differs from pass to pass; None keeps the order.
+        decides; None keeps the order.
 
     Raises:
       ValueError: if the source has no such split; the message names those that

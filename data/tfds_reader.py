@@ -90,6 +90,8 @@ class TfdsText(TextSource):
       shuffle_files=seed is not None,
       read_config=tfds.ReadConfig(
         shuffle_seed=seed,
+        # A new order in each pass would be another one after a restart.
+        shuffle_reshuffle_each_iteration=False,
         # A cache would be saved with every iterator.
         try_autocache=False,
         skip_prefetch=True,

@@ -35,8 +35,8 @@ class Vocabulary(abc.ABC):
     """Ids of `text`, without EOS."""
 
   @abc.abstractmethod
-  def _decode(self, ids: list[int]) -> str:
-    """Text of `ids`, which hold neither padding nor EOS."""
+  def decode(self, ids: Iterable[int]) -> str:
+    """Text of `ids` up to the first EOS; padding is skipped."""
 
   @property
   def pad_id(self) -> int:
@@ -57,17 +57,11 @@ class Vocabulary(abc.ABC):
     """Ids of each of `texts`, without EOS."""
     return [self.encode(text) for text in texts]
 
-  def decode(self, ids: Iterable[int]) -> str:
-    """Text of `ids` up to the first EOS; padding is skipped.
-
-    Args:
-      ids: integers in [0, vocab_size).
-
-    Returns:
-      The text.
+  def until_eos(self, ids: Iterable[int]) -> list[int]:
+    """The ids before the first EOS, without padding.
 
     Raises:
-      ValueError: if an id before the first EOS is not in the vocabulary.
+      ValueError: if one of them is not in [0, vocab_size).
     """
     kept = []
     for each in map(int, ids):
@@ -80,7 +74,7 @@ class Vocabulary(abc.ABC):
         )
       if each != self.pad_id:
         kept.append(each)
-    return self._decode(kept)
+    return kept
 
   def encode_tf(self, text: tf.Tensor) -> tf.Tensor:
     """Ids of a scalar string: int32 of shape [None], without EOS."""

@@ -75,7 +75,7 @@ def test_a_second_process_goes_on_with_the_next_batch(tmp_path):
   assert {*truncated} == {r.truncated for r in reports}
 
 
-@pytest.mark.parametrize("step", [0, 1, 20, 37])
+@pytest.mark.parametrize("step", [1, 37])
 def test_another_iterator_goes_on_with_the_next_batch(tmp_path, step):
   write_text(tmp_path)
   with make_batches(tmp_path, []) as batches:

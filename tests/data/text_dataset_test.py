@@ -70,16 +70,16 @@ def test_every_pass_holds_each_example_once_in_another_order(pack):
 
 
 def test_the_order_is_a_function_of_the_seed():
-  assert passes(2, seed=3) == passes(2, seed=3)
-  assert passes(1, seed=3) != passes(1, seed=4)
-  assert passes(2, seed=3)[1] != passes(1, seed=4)[0]
+  first, second = passes(2, seed=3)
+  other, _ = passes(2, seed=4)
+  assert passes(2, seed=3) == [first, second]
+  assert other not in (first, second)
 
 
-@pytest.mark.parametrize("global_seed", [0, 1])
-def test_the_global_seed_has_no_part_in_the_order(global_seed):
+def test_the_global_seed_has_no_part_in_the_order():
   wanted = passes(2, seed=3)
   try:
-    tf.random.set_seed(global_seed)
+    tf.random.set_seed(0)
     assert passes(2, seed=3) == wanted
   finally:
     tf.random.set_seed(None)

@@ -3,6 +3,7 @@
 import pytest
 import tensorflow as tf
 
+from mesh_tf2.data.iterator import CheckpointableIterator
 from mesh_tf2.data.tfrecord_reader import (
   pretokenized_t2t_dataset,
   pretokenized_tfrecord_dataset,
@@ -79,6 +80,25 @@ def test_the_reader_of_files_is_the_same(folder):
   arguments = (False, True, True, None, LENGTHS)
   endless = pretokenized_tfrecord_dataset(files, *arguments)
   assert len(list(endless.take(9))) == 9
+
+
+@pytest.mark.parametrize("pack", [True, False])
+def test_a_saved_place_is_found_in_later_passes_too(folder, tmp_path, pack):
+  def make():
+    rows = read(folder, "train", pack=pack, window=2, shuffle_buffer_size=3)
+    return CheckpointableIterator(rows)
+
+  def draw(iterator):
+    return [next(iterator)["targets"].numpy().tolist() for _ in range(30)]
+
+  with make() as first:
+    for _ in range(7):
+      next(first)
+    path = first.save(str(tmp_path / "place"))
+    wanted = draw(first)
+  with make() as second:
+    second.restore(path)
+    assert draw(second) == wanted
 
 
 def test_shards_are_disjoint(folder):

@@ -166,8 +166,8 @@ def test_a_subclass_needs_no_more_than_encode_and_decode():
     def encode(self, text):
       return [ord(c) - ord("a") + 3 for c in text]
 
-    def _decode(self, ids):
-      return "".join(chr(i + ord("a") - 3) for i in ids)
+    def decode(self, ids):
+      return "".join(chr(i + ord("a") - 3) for i in self.until_eos(ids))
 
   assert Letters().encode_tf(tf.constant("abc")).numpy().tolist() == [3, 4, 5]
   assert Letters().decode_tf(tf.constant([3, 4, 1, 5])).numpy() == b"ab"
