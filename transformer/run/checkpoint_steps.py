@@ -72,8 +72,8 @@ def get_checkpoint_iterator(
       f"run.eval_checkpoint_step is {checkpoint_step!r}; it is a step, a list "
       'of steps, -1 (the latest), "all", or None (those to come, too)'
     )
-  if LATEST in wanted:
-    newest = checkpoints.newest_step()
+  newest = checkpoints.newest_step() if LATEST in wanted else None
+  if newest is not None:
     wanted = [newest if step == LATEST else step for step in wanted]
   chosen = [_find(step, found, find_closest, model_dir) for step in wanted]
   return iter(dict.fromkeys(chosen))
