@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -12,6 +13,8 @@ import tqdm
 from absl import logging
 
 from .messages import duration
+
+_RATE_SECONDS = 1.0  # the shortest time to take a number of tokens per second
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,7 +59,7 @@ class Progress:
     self._tokens = 0
     self._rate = 0.0
     if terminal is None:
-      terminal = sys.stderr.isatty()
+      terminal = _has_room_for_a_bar()
     self._bar = tqdm.tqdm(
       total=train_steps,
       initial=step,
@@ -75,7 +78,7 @@ class Progress:
         self._logged = window.step
         logging.info("%s", self._line(window, now))
       return
-    if now > self._since:
+    if now - self._since >= _RATE_SECONDS:
       self._measure(now)
     self._bar.set_postfix_str(
       f"loss {window.loss:.3f}, {self._rate:,.0f} tokens/s", refresh=False
@@ -83,7 +86,7 @@ class Progress:
     self._bar.update(window.step - self._bar.n)
 
   def _measure(self, now: float) -> None:
-    self._rate = self._tokens / (now - self._since) if now > self._since else 0
+    self._rate = self._tokens / max(now - self._since, 1e-9)
     self._since, self._tokens = now, 0
 
   def _line(self, window: Window, now: float) -> str:
@@ -98,3 +101,11 @@ class Progress:
   def close(self) -> None:
     """Leaves the bar as it is."""
     self._bar.close()
+
+
+def _has_room_for_a_bar() -> bool:
+  """Whether standard error is a terminal that knows how wide it is."""
+  try:
+    return os.get_terminal_size(sys.stderr.fileno()).columns > 0
+  except (OSError, ValueError):  # no terminal, or no file at all
+    return False
