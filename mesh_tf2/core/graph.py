@@ -172,6 +172,7 @@ class Operation:
 
   has_effect: bool = False  # whether it runs even if nobody reads its outputs
   variables: Sequence[Any] = ()  # what it assigns to
+  inner_operations: Sequence[Operation] = ()  # what runs inside it, if anything
 
   def __init__(
     self,

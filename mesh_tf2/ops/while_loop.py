@@ -92,6 +92,11 @@ class WhileLoopOperation(Operation):
     ]
 
   @property
+  def inner_operations(self) -> Sequence[Operation]:
+    """The operations of the condition and of the body."""
+    return [*self._cond.operations, *self._body.operations]
+
+  @property
   def max_rounds(self) -> int | None:
     """The largest number of rounds, if it is known."""
     return self._tf_kwargs.get("maximum_iterations")

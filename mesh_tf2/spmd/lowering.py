@@ -8,7 +8,7 @@ nothing itself.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -214,11 +214,18 @@ def needed_among(
   return [op for op in operations if op in wanted]
 
 
+def with_inner(operations: Iterable[Operation]) -> Iterator[Operation]:
+  """Operations, each followed by those that run inside it."""
+  for op in operations:
+    yield op
+    yield from with_inner(op.inner_operations)
+
+
 def check_layout(
   operations: Iterable[Operation], mesh_to_impl: Mapping[Mesh, MeshImpl]
 ) -> None:
   """Raises LayoutError on the first tensor that cannot be laid out."""
-  for op in operations:
+  for op in with_inner(operations):
     impl = mesh_to_impl[op.mesh]
     for x in op.outputs:
       _check_shape(op, x.shape, impl)

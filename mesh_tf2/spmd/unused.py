@@ -6,12 +6,15 @@ from collections.abc import Iterable
 
 from ..core.errors import did_you_mean
 from ..core.graph import Operation
+from .lowering import with_inner
 from .mesh import MeshImpl
 
 
 def unused(operations: Iterable[Operation], impl: MeshImpl) -> list[str]:
   """A sentence for each rule and mesh dimension that is without effect."""
-  names = {d.name for op in operations for t in op.outputs for d in t.shape}
+  names = {
+    d.name for op in with_inner(operations) for t in op.outputs for d in t.shape
+  }
   mesh_names = impl.shape.dimension_names
   found, working = [], set()
   for tensor_name, mesh_name in impl.layout_rules.pairs:

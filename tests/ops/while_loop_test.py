@@ -156,3 +156,29 @@ def test_a_tensor_of_the_body_is_not_visible_outside():
   y = inner[0] * 2.0
   with pytest.raises(ValueError, match="made inside another function or loop"):
     lower(mesh, VirtualMeshImpl("", "")).export_to_tf_tensor(y)
+
+
+def test_a_layout_that_the_body_cannot_have_is_an_error_before_it_runs():
+  def dot(mesh):
+    # Summing over both would add only what one processor has of each.
+    x = mtf.constant(mesh, 1.0, [A])
+    y = mtf.constant(mesh, 1.0, [B])
+    return mtf.einsum([x, y], [])
+
+  def joined(mesh):
+    x = mtf.constant(mesh, 1.0, [A])
+    return mtf.reduce_sum(mtf.concat([x, x], "a"))
+
+  for make, rules, message in (
+    (dot, "a:x;b:x", "'a' and 'b' are both split over mesh dimension 'x'"),
+    (joined, "a:x", "concat.* along 'a': it is split over mesh dimension 'x'"),
+  ):
+    mesh = new_mesh()
+    while_loop(
+      lambda x: mtf.less(x, 1.0),
+      lambda x, make=make, mesh=mesh: [x + make(mesh)],
+      [mtf.constant(mesh, 0.0)],
+    )
+    for impl in implementations(rules):
+      with pytest.raises(mtf.LayoutError, match=message):
+        lower(mesh, impl)

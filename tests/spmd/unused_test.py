@@ -59,3 +59,19 @@ def test_nothing_is_reported_where_every_rule_works():
 def test_a_strict_program_refuses():
   with pytest.raises(ValueError, match="layout rule 'q:x' splits nothing"):
     _program("x:2", "batch:x;q:x", strict=True)(X)
+
+
+def test_a_dimension_inside_a_loop_counts():
+  program = mtf.Program("x:2", "hidden:x", strict=True)
+
+  @program.function
+  def widen(mesh):
+    one = mtf.constant(mesh, 1.0)
+    hidden = mtf.Dimension("hidden", 4)
+    return mtf.while_loop(
+      lambda x: mtf.less(x, 10.0),
+      lambda x: [mtf.reduce_sum(mtf.broadcast(x, [hidden]))],
+      [one],
+    )[0]
+
+  assert widen().numpy() == 16
