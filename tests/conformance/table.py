@@ -26,6 +26,7 @@ ELSEWHERE = {
   "gradients": "tests/autodiff/gradients_test.py",
   "import_laid_out_tensor": "tests/ops/source_test.py",
   "Print": "tests/ops/effects_test.py",
+  "print_tensors": "tests/ops/effects_test.py",
   "read_variable": "tests/conformance/variables_test.py",
   "recompute_grad": "tests/autodiff/custom_gradient_test.py",
   "serialize_training_step": "tests/passes/microbatches_test.py",

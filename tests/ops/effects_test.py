@@ -22,7 +22,7 @@ def test_print_shows_whole_tensors_and_hands_on_the_first(capfd):
 def test_the_gradient_passes_through_a_print():
   def build(mesh):
     x = tensor(mesh, "a:4")
-    y = mtf.Print(x * x, [x], "x")
+    y = mtf.print_tensors(x * x, [x], "x")
     return mtf.gradients([y], [x])
 
   np.testing.assert_array_equal(run(build).value(), [0, 2, 4, 6])
