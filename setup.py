@@ -56,6 +56,7 @@ setuptools.setup(
     "absl-py>=2.1,<3",
     "babel>=2.14,<3",
     "gin-config>=0.5,<0.6",
+    "importlib-resources>=6,<8",  # TFDS imports it and does not say so
     "numpy>=1.26,<3",
     "sacrebleu>=2.4,<3",
     "sentencepiece>=0.2,<0.3",
