@@ -17,6 +17,8 @@ MESHES = [
   (("x", 4), ("y", 2)),
   (("x", 2), ("y", 2), ("z", 2)),
   (("x", 3), ("y", 2)),
+  (("x", 2), ("y", 1)),
+  (("x", 1),),
 ]
 PAIRS_PER_SEED, SEEDS = 64, 10
 
@@ -86,3 +88,12 @@ def test_hundreds_of_pairs_are_tried_and_most_of_them_move_elements():
   assert len(pairs) >= 500
   moving = [p for p in pairs if math.prod(m for _, m in p[0]) > 1 and p[1]]
   assert len(moving) > 500
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_tensor_without_elements_can_change_its_layout(kind):
+  old, new = map(mtf.convert_to_shape, ("p:2;z:0", "w:0;q:2"))
+  where = Setting(kind, (("x", 2),), (("p", "x"), ("q", "x")))
+  run = Run(lambda mesh: [mtf.reshape(mtf.zeros(mesh, old), new)], where)
+  assert run.values[0].shape == (0, 2)
+  run.check_slices(run.tensors[0], run.values[0])

@@ -92,13 +92,18 @@ def _digits(mesh: MeshImpl, shape: Shape) -> dict[int, Digit]:
 
 def relayout(mesh: MeshImpl, x: Slices, old: Shape, new: Shape) -> Slices:
   """From the slices of `old` to those of `new`."""
+  if not old.size:
+    return mesh.full(tf.zeros([], mesh.dtype(x)), new)
   source, target = _digits(mesh, old), _digits(mesh, new)
   if source == target:
     return _local_reshape(mesh, x, mesh.slice_shape(new))
   walk = _Walk(mesh, x, old, source)
   strides = _common_strides(old.size, [*source.values(), *target.values()])
-  for a in [a for a, d in source.items() if not _whole(d, strides)]:
-    walk.gather(a)
+  for a, d in source.items():
+    # What a single processor owns may lie outside of all boundaries.
+    misplaced_alone = d.size == 1 and target.get(a) != d
+    if misplaced_alone or not _whole(d, strides):
+      walk.gather(a)
   walk.refine(strides)
   walk.split(target)
   while walk.misplaced(target):
