@@ -19,6 +19,7 @@ from .checkpoint.state import SEED_NAME, STEP_NAME, RestoringState
 from .core.errors import LayoutWarning
 from .core.graph import Graph, Mesh, Operation, Tensor
 from .core.layout import LayoutLike
+from .core.names import absolute_names
 from .core.shape import Shape, ShapeLike
 from .spmd import random_bits
 from .spmd.cost import program_cost
@@ -139,13 +140,13 @@ class Program:
     """
     reader = checkpoint.Reader(path)
     found = reader.inventory()
-    self._state.restore_from(reader, found)
+    self._state.restore_from(
+      reader, found, {n: v.spec for n, v in self.store.items()}
+    )
     for name, target in ((STEP_NAME, self.step), (SEED_NAME, self.seed)):
       if name in found:
         value = reader.read(name, (), (), (), found[name][1])
         target.assign(tf.cast(value, tf.int64))
-    if self.store:
-      self._state.check({n: v.spec for n, v in self.store.items()})
     for variable in self.store.values():
       variable.assign(self._state.read_slices(variable.spec, self.mesh_impl))
 
@@ -230,7 +231,9 @@ class ProgramFunction:
     graph = Graph()
     graph.step = self.program.step.read_value()
     mesh = Mesh(graph, "mesh")
-    return self.program.run(graph, mesh, self.fn(mesh, *args, **kwargs))
+    with absolute_names():
+      result = self.fn(mesh, *args, **kwargs)
+    return self.program.run(graph, mesh, result)
 
   def __call__(self, *args: Any, **kwargs: Any) -> Any:
     """What the function returns, as whole TensorFlow tensors."""

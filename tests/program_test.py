@@ -156,6 +156,36 @@ def test_a_variable_may_be_made_under_a_scope():
   assert list(program.variables) == ["encoder/block_000/w"]
 
 
+def test_an_unnamed_layer_is_the_same_one_in_every_function_and_signature():
+  program = mtf.Program()
+
+  @program.function
+  def layer(mesh, x):
+    x = mtf.import_tf_tensor(mesh, x, [("batch", x.shape[0]), ("in", 2)])
+    return mtf.layers.dense(x, mtf.Dimension("out", 3), use_bias=False)
+
+  @tf.function(autograph=False)
+  def both():
+    return layer(tf.ones([2, 2])), layer(tf.ones([4, 2]))
+
+  layer(np.ones([3, 2], np.float32))
+  both()
+  assert list(program.variables) == ["dense/kernel"]
+
+
+def test_a_checkpoint_that_does_not_fit_changes_nothing(tmp_path):
+  saved = mtf.Program(seed=1)
+  saved.function(_train)(X)
+  saved.save(str(tmp_path / "ckpt"))
+  program = mtf.Program(seed=2)
+  program.function(lambda mesh: mtf.get_variable(mesh, "w", "a:5"))()
+  with pytest.raises(ValueError, match=r"w: float32\[3, 2\], but the program"):
+    program.restore(str(tmp_path / "ckpt"))
+  assert (int(program.step), int(program.seed)) == (0, 2)
+  program.function(lambda mesh: mtf.get_variable(mesh, "new", "a:5"))()
+  assert list(program.variables) == ["w", "new"]
+
+
 def test_results_come_back_in_their_nest():
   program = mtf.Program("x:2", "a:x")
 

@@ -27,9 +27,26 @@ class RestoringState(VariableState):
     self._reader: Reader | None = None
     self._found: dict[str, Any] = {}
 
-  def restore_from(self, reader: Reader, found: dict[str, Any]) -> None:
-    """From now on, new variables begin with the values in `reader`."""
+  def restore_from(
+    self, reader: Reader, found: dict[str, Any], existing: Mapping[str, Any]
+  ) -> None:
+    """From now on, new variables begin with the values in `reader`.
+
+    Args:
+      reader: of the checkpoint.
+      found: its inventory.
+      existing: the variables that there are already, by name.
+
+    Raises:
+      CheckpointMismatchError: it lacks one of those. Nothing has changed then.
+    """
+    before = self._reader, self._found
     self._reader, self._found = reader, found
+    try:
+      self.check(existing)
+    except CheckpointMismatchError:
+      self._reader, self._found = before
+      raise
 
   def names(self) -> set[str]:
     """The variables in the checkpoint."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -108,9 +107,14 @@ class Graph:
     name = f"{scope}/{name}" if scope else name
     key = name.lower()
     count = self._names.get(key, 0)
+    unique = f"{name}_{count}" if count else name
+    while count and unique.lower() in self._names:  # somebody chose that name
+      count += 1
+      unique = f"{name}_{count}"
     if mark_as_used:
       self._names[key] = count + 1
-    return f"{name}_{count}" if count else name
+      self._names.setdefault(unique.lower(), 1)
+    return unique
 
   def capture_operations(
     self, fn: Callable[[], Any]
@@ -395,15 +399,3 @@ def apply(
   """Adds an operation to the graph and returns its output or outputs."""
   op = Apply(primitive, inputs, mesh, name)
   return op.outputs[0] if op.is_single else op.outputs
-
-
-def stream_id(name: str) -> int:
-  """A 63-bit number for a name, the same in every process."""
-  digest = hashlib.blake2b(name.encode(), digest_size=8).digest()
-  return int.from_bytes(digest, "little") >> 1
-
-
-def scoped_name(name: str) -> str:
-  """`name` under the current `tf.compat.v1.variable_scope`."""
-  scope = tf.compat.v1.get_variable_scope().name
-  return f"{scope}/{name}" if scope else name

@@ -12,7 +12,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from ..core.graph import Apply, Aval, Mesh, Primitive, Tensor, apply, stream_id
+from ..core.graph import Apply, Aval, Mesh, Primitive, Tensor, apply
+from ..core.names import stream_id
 from ..core.shape import Shape, ShapeLike, to_shape
 from ..spmd import random_bits
 from ..spmd.lowering import Lowering
@@ -30,6 +31,7 @@ class Random(Primitive):
   shape: Shape
   dtype: tf.DType
   stream: int
+  is_random = True
 
   @property
   def name(self) -> str:

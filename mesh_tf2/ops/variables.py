@@ -9,7 +9,8 @@ from typing import Any
 import tensorflow as tf
 
 from ..core.errors import ShapeError, VariableError
-from ..core.graph import Apply, Mesh, Operation, Tensor, scoped_name, stream_id
+from ..core.graph import Apply, Mesh, Operation, Tensor
+from ..core.names import scoped_name, stream_id
 from ..core.shape import Shape, ShapeLike, to_shape
 from ..spmd import random_bits
 from ..spmd.lowering import Lowering

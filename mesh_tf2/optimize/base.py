@@ -8,14 +8,14 @@ checkpoints are read by name.
 from __future__ import annotations
 
 import abc
-import contextlib
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import tensorflow as tf
 
 from ..core.graph import Graph, Operation, Tensor
+from ..core.names import absolute_names
 from ..core.shape import Shape
 from ..ops.cast import cast
 from ..ops.variables import Variable, get_variable, variable_of
@@ -86,14 +86,6 @@ def slot(var: Variable, suffix: str, shape: Shape) -> Tensor:
       initializer=0.0,
       trainable=False,
     )
-
-
-@contextlib.contextmanager
-def absolute_names() -> Iterator[None]:
-  """Variables created inside are in no scope, whatever is around."""
-  root = tf.compat.v1.VariableScope(reuse=False, name="")
-  with tf.compat.v1.variable_scope(root, auxiliary_name_scope=False):
-    yield
 
 
 def scalar(rate: Rate, graph: Graph) -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 import tensorflow as tf
 
 from ..core.graph import Graph, Mesh, Operation, Tensor
+from ..core.names import absolute_names
 from ..core.shape import Shape
 from .cost_report import CollectiveCost, Cost, VariableCost
 from .counting import CountingMeshImpl, UnknownState, unknown
@@ -98,7 +99,9 @@ def _traced(
     graph = Graph()
     graph.step = unknown(tf.int64, [])
     mesh = Mesh(graph, "mesh")
-    made.append(use(mesh, fn(mesh, *args, **kwargs)))
+    with absolute_names():
+      result = fn(mesh, *args, **kwargs)
+    made.append(use(mesh, result))
 
   args, kwargs = tf.nest.map_structure(_as_spec, (list(args), dict(kwargs)))
   tf.function(trace, autograph=False).get_concrete_function(*args, **kwargs)

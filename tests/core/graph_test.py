@@ -17,6 +17,13 @@ def test_names_are_unique_within_a_scope_whatever_their_case():
   assert graph.unique_name("y") == "y"
 
 
+def test_a_number_behind_a_name_makes_no_name_that_there_is():
+  graph = mtf.Graph()
+  wanted = ("x", "x_1", "x", "y", "y", "y_1")
+  names = [graph.unique_name(n) for n in wanted]
+  assert names == ["x", "x_1", "x_2", "y", "y_1", "y_1_1"]
+
+
 def test_operations_are_captured_in_order():
   mesh = new_mesh()
   x = tensor(mesh, "a:4")
