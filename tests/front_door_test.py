@@ -99,3 +99,20 @@ def test_a_users_own_operation_takes_part():
   lowering = mtf.Lowering(graph, {mesh: impl})
   for t in (y, dx):
     np.testing.assert_array_equal(lowering.export_to_tf_tensor(t), -1)
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_every_run_draws_other_numbers(traced):
+  impl = mtf.virtual_mesh_impl.VirtualMeshImpl("all:2", "batch:all")
+
+  def draw():
+    graph = mtf.Graph()
+    mesh = mtf.Mesh(graph, "mesh")
+    x = mtf.dropout(mtf.ones(mesh, [("batch", 64)]), True, 0.5)
+    return mtf.Lowering(graph, {mesh: impl}).export_to_tf_tensor(x)
+
+  if traced:
+    draw = tf.function(draw, autograph=False)
+  first, second = draw().numpy(), draw().numpy()
+  assert set(first) == set(second) == {0.0, 2.0}
+  assert (first != second).any()

@@ -32,7 +32,8 @@ class Lowering:
     operations: which operations to lower; by default all.
     state: where variables are read from; by default, those that earlier
       lowerings on the same mesh implementation left there.
-    random_key: a uint64 scalar: seed and step of the random numbers.
+    random_key: a uint64 scalar: seed and step of the random numbers. Without
+      it, every run draws others: the same ones in every process.
 
   Raises:
     LayoutError: a tensor cannot be laid out. Nothing has been made then.
@@ -59,11 +60,11 @@ class Lowering:
     self._state = state
     self._assigned: set[Any] = set()
     self._current: Operation | None = None
-    if random_key is None:
-      random_key = random_bits.fold(tf.constant(0, tf.uint64), 0)
-    self.random_key = random_key
     todo = list(graph.operations if operations is None else operations)
     check_layout(todo, self.mesh_to_impl)
+    if random_key is None:
+      random_key = _key_of_this_run(todo, self.mesh_to_impl)
+    self.random_key = random_key
     self.run(todo)
 
   def mesh_impl(self, x: Tensor | Operation | Mesh) -> MeshImpl:
@@ -182,6 +183,16 @@ class Lowering:
       self.add_counter(_counter_key(op, event), size)
 
     return observe
+
+
+def _key_of_this_run(
+  operations: Iterable[Operation], mesh_to_impl: Mapping[Mesh, MeshImpl]
+) -> tf.Tensor:
+  key = tf.constant(0, tf.uint64)
+  for op in with_inner(operations):
+    if getattr(getattr(op, "primitive", None), "is_random", False):
+      return random_bits.fold(key, mesh_to_impl[op.mesh].count_run())
+  return random_bits.fold(key, 0)
 
 
 def _counter_key(op: Operation, event: Collective) -> str:

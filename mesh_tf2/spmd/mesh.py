@@ -124,6 +124,7 @@ class MeshImpl(abc.ABC):
     self._layout_rules = convert_to_layout_rules(layout_rules)
     self._observe: Callable[[Collective], None] | None = None
     self._is_observed = True
+    self._runs: tf.Variable | None = None
     self.variable_store: dict[str, LaidOutVariable] = {}
 
   # Where things are.
@@ -195,6 +196,19 @@ class MeshImpl(abc.ABC):
     at = pnum_to_processor_coordinates(self._shape, pnum)
     pairs = zip(self.tensor_layout(shape), self.slice_shape(shape), strict=True)
     return [0 if a is None else at[a] * n for a, n in pairs]
+
+  def count_run(self) -> tf.Tensor:
+    """How often it has run before: an int64 scalar."""
+    if self._runs is None:
+      with tf.init_scope():
+        self._runs = tf.Variable(
+          -1,
+          dtype=tf.int64,
+          trainable=False,
+          experimental_enable_variable_lifting=False,
+        )
+    self._runs.assign_add(1)
+    return self._runs.read_value()
 
   # Instructions without communication.
 
