@@ -34,7 +34,7 @@ class CustomGradientOperation(Operation):
     self._all_inputs = list(all_inputs)
     self._fn_outputs = list(fn_outputs)
     self._grad_fn = grad_fn
-    self._forward_operations = list(forward_operations)
+    self.forward_operations = list(forward_operations)
     self._outputs = [
       Tensor(self, y.shape, y.dtype, index=i) for i, y in enumerate(fn_outputs)
     ]
@@ -49,11 +49,22 @@ class CustomGradientOperation(Operation):
     dxs = self._grad_fn(
       self._explicit_inputs,
       self._all_inputs,
-      self._forward_operations,
+      self.forward_operations,
       self._fn_outputs,
       list(grad_ys),
     )
     return [*dxs, *[None] * len(self._fn_outputs)]
+
+  def clone(self, inputs: Sequence[Tensor]) -> CustomGradientOperation:
+    """The same on other inputs, with the same forward operations."""
+    other = dict(zip(self._inputs, inputs, strict=True))
+    return CustomGradientOperation(
+      [other[x] for x in self._explicit_inputs],
+      [other[x] for x in self._all_inputs],
+      [other[y] for y in self._fn_outputs],
+      self._grad_fn,
+      self.forward_operations,
+    )
 
 
 def custom_gradient(
@@ -140,9 +151,13 @@ def clone_operations(
     mapping: from tensors to those that take their place; the outputs of the
       operations are added to it.
   """
-  clones = []
+  clones: dict[Operation, Operation] = {}
   for op in operations:
     clone = op.clone([mapping.get(x, x) for x in op.inputs])
     mapping.update(zip(op.outputs, clone.outputs, strict=True))
-    clones.append(clone)
-  return clones
+    if isinstance(clone, CustomGradientOperation):
+      clone.forward_operations = [
+        clones.get(o, o) for o in clone.forward_operations
+      ]
+    clones[op] = clone
+  return list(clones.values())

@@ -55,6 +55,25 @@ def test_recompute_grad_draws_the_same_random_numbers_again():
   assert 0 < np.count_nonzero(y) < 64
 
 
+def test_recompute_grad_keeps_the_gradients_that_are_written_inside():
+  def layer(x, inner):
+    w = mtf.get_variable(x.mesh, "w", [A], initializer=3.0)
+    clipped = mtf.layers.clip_activation_gradient(x * w, 0.5)
+    return inner(lambda x: mtf.exp(x * w), [clipped])
+
+  def plain(fn, xs):
+    return fn(*xs)
+
+  found = []
+  for outer, inner in ((plain, plain), (recompute_grad, recompute_grad)):
+    mesh = new_mesh()
+    x = mtf.import_tf_tensor(mesh, np.array([0.5, 0.1], np.float32), [A])
+    y = outer(lambda x, inner=inner: layer(x, inner), [x])
+    w = mesh.graph.trainable_variables[0].value
+    found.append(values(mesh, [y, *mtf.gradients([y], [x, w])], "a:x"))
+  np.testing.assert_allclose(found[1], found[0], rtol=1e-6)
+
+
 def test_recompute_grad_computes_the_function_twice_and_in_order():
   mesh = new_mesh()
   x = mtf.ones(mesh, [A])
