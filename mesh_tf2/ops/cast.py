@@ -28,8 +28,22 @@ class Cast(Primitive):
     return mesh.map_trailing(lambda x: tf.cast(x, self.dtype), x)
 
 
+def check_number(value: Any, dtype: tf.DType) -> None:
+  """Raises ValueError on a float that an integer dtype would cut off."""
+  if isinstance(value, float) and dtype.is_integer and not value.is_integer():
+    raise ValueError(
+      f"{value} is no {dtype.name}; cast the tensor to a floating dtype, or "
+      "take a whole number"
+    )
+
+
 def as_number(value: Any, dtype: tf.DType) -> tf.Tensor:
-  """A number in a dtype; a Python float keeps all the digits it can."""
+  """A number in a dtype; a Python float keeps all the digits it can.
+
+  Raises:
+    ValueError: an integer dtype would cut it off.
+  """
+  check_number(value, dtype)
   if isinstance(value, float):
     value = tf.constant(value, tf.float64)  # not float32, the default
   return tf.cast(value, dtype)

@@ -17,7 +17,7 @@ from ..core.graph import Apply, Aval, Primitive, Tensor, apply
 from ..core.shape import Shape, ShapeLike, is_subsequence, to_shape, union
 from ..spmd import slices as on_slice
 from ..spmd.mesh import MeshImpl, PendingSum, Slices
-from .cast import as_number
+from .cast import as_number, check_number
 from .cast import cast as cast
 from .linear.sum_broadcast import broadcast, keep_sum
 from .slicewise import gradient_by_tape
@@ -95,6 +95,7 @@ class Scalar(Primitive):
     return f"scalar_{self.label}"
 
   def infer(self, x: Aval) -> Aval:
+    check_number(self.number, x.dtype)
     return x
 
   def gradient(self, op: Apply, dy: Tensor) -> list[Tensor | None]:
@@ -280,7 +281,8 @@ def add(
 ) -> Tensor:
   """Sum, broadcasting by name; one operand may be a number."""
   if not isinstance(x2, Tensor) and isinstance(x1, Tensor):
-    return apply(Scalar("add", tf.add, x2), x1, name=name)
+    y = apply(Scalar("add", tf.add, x2), x1, name=name)
+    return y if output_shape is None else broadcast(y, output_shape)
   if not isinstance(x1, Tensor):
     return add(x2, x1, output_shape, name)
   return binary("add", x1, x2, output_shape)
@@ -294,7 +296,8 @@ def multiply(
 ) -> Tensor:
   """Product, broadcasting by name; one operand may be a number."""
   if not isinstance(x2, Tensor) and isinstance(x1, Tensor):
-    return apply(Scalar("multiply", tf.multiply, x2), x1, name=name)
+    y = apply(Scalar("multiply", tf.multiply, x2), x1, name=name)
+    return y if output_shape is None else broadcast(y, output_shape)
   if not isinstance(x1, Tensor):
     return multiply(x2, x1, output_shape, name)
   return binary("multiply", x1, x2, output_shape)

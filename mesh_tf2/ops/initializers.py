@@ -182,7 +182,8 @@ def _conversions() -> list[tuple[tuple[type, ...], Any]]:
     ),
     (
       (v1.random_uniform_initializer, v2.random_uniform_initializer),
-      lambda x: RandomUniform(x.minval, x.maxval),
+      # TensorFlow's None stands for 1.
+      lambda x: RandomUniform(x.minval, 1.0 if x.maxval is None else x.maxval),
     ),
     (
       (v1.variance_scaling_initializer,),

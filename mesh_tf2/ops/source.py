@@ -25,7 +25,7 @@ from ..core.shape import Dimension, Shape, ShapeLike, convert_to_shape, to_shape
 from ..spmd import slices as on_slice
 from ..spmd.lowering import Lowering
 from ..spmd.mesh import MeshImpl, Slices
-from .cast import as_number
+from .cast import as_number, check_number
 
 
 class ImportOperation(Operation):
@@ -141,6 +141,7 @@ class Constant(Primitive):
   flops_per_point = 0
 
   def infer(self) -> Aval:
+    check_number(self.value, self.dtype)
     return Aval(self.shape, self.dtype)
 
   def lower(self, mesh: MeshImpl, op: Apply) -> Slices:

@@ -188,6 +188,13 @@ ROWS = [
     dtypes=NARROW,
   ),
   row(
+    "add: a number, into another order with one dimension more",
+    lambda mesh, x: mtf.add(x, 1, output_shape="b:8 c:4 a:4"),
+    [AB],
+    lambda x: np.repeat((x + 1).T[:, None], 4, 1),
+    "b:8 c:4 a:4",
+  ),
+  row(
     "add: into another order",
     lambda mesh, x, y: mtf.add(x, y, output_shape="c:4 a:4 b:8"),
     [AB, BC],

@@ -23,6 +23,9 @@ def _mistakes(mesh):
     "where needs values of one dtype, got float32 and int32": (
       lambda: mtf.where(flag, x, i)
     ),
+    "0.5 is no int32; cast the tensor": lambda: i * 0.5,
+    "2.5 is no int32; cast": lambda: mtf.greater(i, 2.5),
+    "0.1 is no int64; cast": lambda: mtf.constant(mesh, 0.1, dtype=tf.int64),
     "einsum needs at least one tensor": lambda: mtf.einsum([], "a:4"),
     r"einsum cannot reduce \[c:2\]: no input has it": lambda: mtf.einsum(
       [x, x], reduced_dims=[mtf.Dimension("c", 2)]
