@@ -24,9 +24,10 @@ from ..ops.binary import (
   greater,
   less,
   logical_and,
+  minimum,
   where,
 )
-from ..ops.extremes import reduce_all, reduce_any, reduce_max, reduce_min
+from ..ops.extremes import reduce_any, reduce_max, reduce_min
 from ..ops.gather import gather
 from ..ops.linear.concat_split import concat
 from ..ops.linear.reshape import rename_dimension, reshape
@@ -149,14 +150,23 @@ class Search:
   def _token(self, i: Tensor, ids: Tensor) -> Tensor:
     return gather(ids, i, self.length)
 
-  def settled(self, alive: Beams, finished: Beams, limit: float) -> Tensor:
-    """Whether no unfinished sequence can still beat a finished one: bool."""
+  def settled(self, alive: Beams, finished: Beams) -> Tensor:
+    """Whether no unfinished sequence can still beat a finished one: batch."""
+    longest = constant(alive.ids.mesh, float(self.length.size))
     hope = divide(
-      reduce_max(alive.scores, reduced_dim=self.beam),
-      self.penalty(constant(alive.ids.mesh, limit)),
+      reduce_max(alive.scores, reduced_dim=self.beam), self.penalty(longest)
     )
     worst = reduce_min(finished.scores, reduced_dim=self.beam)
-    return reduce_all(greater(worst, hope))
+    return greater(worst, hope)
+
+
+def _where(rows: Tensor, new: Beams, old: Beams) -> Beams:
+  """The new sequences of some examples, the old ones of the others."""
+  return Beams(
+    where(rows, new.ids, old.ids, old.ids.shape),
+    where(rows, new.scores, old.scores, old.scores.shape),
+    new.extra,
+  )
 
 
 def _join(a: Beams, b: Beams) -> Beams:
@@ -199,7 +209,7 @@ def beam_search(  # noqa: PLR0913  names fixed by the original
     eos_id: the token that ends a sequence.
     stop_early: whether to stop once no sequence can get better.
     decode_length: the most tokens to decode, by default the length dimension's
-      size: a number or an int32 scalar tensor.
+      size: a number, or an int32 tensor: a scalar, or batch.
     use_tpu: without effect.
     dtype: without effect: scores are float32.
     layout: without effect: the search is exact under every layout.
@@ -251,14 +261,18 @@ def beam_search(  # noqa: PLR0913  names fixed by the original
   def more(*loop: Tensor) -> Tensor:
     i, alive, finished = unpack(*loop)
     go = less(i, limit)
-    if not stop_early:
-      return go
-    settled = search.settled(alive, finished, float(length.size))
-    return logical_and(go, logical_not(settled))
+    if stop_early:
+      go = logical_and(go, logical_not(search.settled(alive, finished)))
+    return reduce_any(go)
 
   def body(*loop: Tensor) -> list[Tensor]:
     i, alive, finished = unpack(*loop)
-    return pack(i + 1, *search.step(i, alive, finished))
+    new_alive, new_finished = search.step(i, alive, finished)
+    if limit.shape:  # an example must not gain by the others' longer search
+      go = less(i, limit)
+      new_alive = _where(go, new_alive, alive)
+      new_finished = _where(go, new_finished, finished)
+    return pack(i + 1, new_alive, new_finished)
 
   start = pack(
     constant(mesh, 0, dtype=tf.int32),
@@ -268,7 +282,7 @@ def beam_search(  # noqa: PLR0913  names fixed by the original
     ),
   )
   i, alive, finished = unpack(*while_loop(more, body, start))
-  return _result(search, i, alive, finished)
+  return _result(search, minimum(i, limit), alive, finished)
 
 
 def _limit(mesh: Any, decode_length: Any, length: Dimension) -> Tensor:
@@ -279,13 +293,13 @@ def _limit(mesh: Any, decode_length: Any, length: Dimension) -> Tensor:
 
 
 def _result(
-  search: Search, i: Tensor, alive: Beams, finished: Beams
+  search: Search, steps: Tensor, alive: Beams, finished: Beams
 ) -> tuple[Tensor, Tensor]:
   some = reduce_any(greater(finished.scores, -INF / 2), reduced_dim=search.beam)
   scores = where(
     some,
     finished.scores,
-    divide(alive.scores, search.penalty(i)),
+    divide(alive.scores, search.penalty(steps)),
     alive.scores.shape,
   )
   return where(some, finished.ids, alive.ids, alive.ids.shape), scores

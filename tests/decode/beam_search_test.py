@@ -40,6 +40,8 @@ def search(impl, table, *, beam, length, **kwargs):
     last = mtf.gather(ids, step - 1, length)
     return mtf.gather(now, last, previous), states
 
+  if callable(limit := kwargs.get("decode_length")):
+    kwargs["decode_length"] = limit(mesh)
   ids, scores = beam_search(
     logits_fn,
     mtf.zeros(mesh, [batch, beam, length], tf.int32),
@@ -117,6 +119,30 @@ def test_decode_length_bounds_the_search():
     VirtualMeshImpl("", ""), table, beam=1, length=4, decode_length=2
   )
   assert ids[0, 0, 2:].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("name", IMPLEMENTATIONS)
+def test_an_example_with_a_limit_of_its_own_is_as_if_it_were_alone(name):
+  limits = np.array([2, 4], np.int32)
+  table = np.random.default_rng(5).normal(size=[2, 4, 6, 6])
+  table[:, :2, :, 1] = -9  # nothing ends before the first limit
+
+  def decode(impl, rows):
+    batch = mtf.Dimension("batch", len(rows))
+    return search(
+      impl,
+      table[rows],
+      beam=2,
+      length=4,
+      decode_length=lambda mesh: mtf.import_tf_tensor(
+        mesh, limits[rows], [batch]
+      ),
+    )
+
+  together = decode(IMPLEMENTATIONS[name](), [0, 1])
+  alone = [decode(VirtualMeshImpl("", ""), [row]) for row in (0, 1)]
+  for got, *want in zip(together, *alone, strict=True):
+    np.testing.assert_allclose(got, np.concatenate(want), rtol=1e-6)
 
 
 def test_initial_ids_need_three_dimensions():

@@ -34,7 +34,7 @@ def beam_search(
     memory: of the encoder.
     variable_dtype: of the model's variables.
     alpha: strength of the length penalty.
-    decode_length: the most tokens to decode: an int32 scalar.
+    decode_length: the most tokens to decode: int32, a scalar or batch.
     bos_id: the id that is read before the first position.
     eos_id: the id that ends a sequence.
 
@@ -80,7 +80,7 @@ def decode_with_encoder(  # noqa: PLR0913  names fixed by the original
     temperature: of the sampling; 0 takes the likeliest token.
     sampling_keep_top_k: sample from so many likeliest tokens; -1 for all.
     decode_length_multiplier: a beam search stops at this multiple of the
-      longest input's length ...
+      input's length ...
     decode_length_constant: ... plus this.
     max_decode_length: the length of the result; by default that of `inputs`.
     eos_id: the id that ends a sequence.
@@ -114,10 +114,9 @@ def decode_with_encoder(  # noqa: PLR0913  names fixed by the original
       bos_id=bos_id,
       **memory.fields(),
     )
-  longest = mtf.reduce_max(prompt_length(inputs))
+  given = mtf.to_float(prompt_length(inputs))
   limit = mtf.cast(
-    mtf.to_float(longest) * decode_length_multiplier + decode_length_constant,
-    tf.int32,
+    given * decode_length_multiplier + decode_length_constant, tf.int32
   )
   beam = mtf.Dimension("beam", beam_size)
   return beam_search(
