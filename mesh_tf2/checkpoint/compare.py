@@ -14,7 +14,6 @@ import tensorflow as tf
 from ..core.errors import did_you_mean
 
 Tensors = Mapping[str, tuple[tuple[int, ...], tf.DType]]
-LISTED = 50  # names of each kind of difference
 
 
 class CheckpointMismatchError(ValueError):
@@ -38,8 +37,7 @@ def compare(
 
   Raises:
     CheckpointMismatchError: lists, sorted by name, what is missing, what is not
-      wanted, and what has another shape or kind of number: of each at most
-      `LISTED` names, and how many more there are.
+      wanted, and what has another shape or kind of number.
   """
   may_be_unwanted = _predicate(optional)
   missing = sorted(wanted.keys() - found.keys())
@@ -102,9 +100,7 @@ def _section(
 ) -> list[str]:
   if not names:
     return []
-  lines = [f"    {name}: {describe(name)}" for name in names[:LISTED]]
-  if len(names) > LISTED:
-    lines.append(f"    ... and {len(names) - LISTED} more")
+  lines = [f"    {name}: {describe(name)}" for name in names]
   return [f"  {len(names)} {title}:", *lines]
 
 
