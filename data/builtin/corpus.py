@@ -2,20 +2,22 @@
 
     python -m mesh_tf2.data.builtin.corpus --directory=/tmp/corpus
 
-writes them as text files. No sentence is in two splits. The corpus is a
-function of the seed (for one version of Babel, whose tables it uses).
+writes them as text files. No sentence is in two splits, and every word of the
+test set is in the training set. The corpus is a function of the seed (for one
+version of Babel, whose tables it uses).
 """
 
 import argparse
 import functools
 import pathlib
 import random
+import re
 from collections.abc import Sequence
 
 import gin
 
 from ..text_source import MemoryText
-from .cldr import Phrase
+from .cldr import BABEL_VERSION, Phrase
 from .grammar import sentence
 
 SIZES = {"train": 20_000, "validation": 500, "test": 500}
@@ -55,17 +57,37 @@ def sentences(split: str, language: str = "en", seed: int = 0) -> list[str]:
 
 @functools.lru_cache(maxsize=2)
 def _generate(seed: int) -> dict[str, list[Phrase]]:
-  """Distinct sentences, dealt to the splits in the order of generation."""
+  """Distinct sentences: first those to train on, then those to test on.
+
+  A word that is only in the test set could not be learned: a sentence with one
+  is passed over. Numbers in digits are another matter, being read digit by
+  digit; most prices of the test set are new.
+  """
   rng = random.Random(seed)
-  found: dict[str, Phrase] = {}
-  taken: set[str] = set()
-  while len(found) < sum(SIZES.values()):
-    new = sentence(rng)
-    if new.en not in found and new.de not in taken and new.fr not in taken:
-      found[new.en] = new
-      taken |= {new.de, new.fr}
-  rest = iter(found.values())
-  return {split: [next(rest) for _ in range(n)] for split, n in SIZES.items()}
+  seen: set[str] = set()
+  known: set[str] = set()
+  found: dict[str, list[Phrase]] = {split: [] for split in SIZES}
+  for split, size in SIZES.items():
+    while len(found[split]) < size:
+      new = sentence(rng)
+      texts = {new.en, new.de, new.fr}
+      if texts & seen:
+        continue
+      if split == "train":
+        known |= words(new)
+      elif not words(new) <= known:
+        continue
+      seen |= texts
+      found[split].append(new)
+  return found
+
+
+def words(phrase: Phrase) -> set[str]:
+  """The words of a sentence in all languages, without numbers in digits."""
+  return set(_WORD.findall(f"{phrase.en} {phrase.de} {phrase.fr}"))
+
+
+_WORD = re.compile(r"[^\W\d_](?:[^\W\d_]|['-])*")
 
 
 @gin.configurable(module="mesh_tf2.transformer.dataset")
@@ -79,14 +101,9 @@ def builtin_text(
     targets: the language to translate to.
     seed: of the sentences.
   """
-  names = (
-    {"targets": targets}
-    if inputs is None
-    else {
-      "inputs": inputs,
-      "targets": targets,
-    }
-  )
+  names = {"targets": targets}
+  if inputs is not None:
+    names = {"inputs": inputs, **names}
   return MemoryText(
     {
       split: [
@@ -114,6 +131,12 @@ def write(
   return paths
 
 
+def description(seed: int = 0) -> str:
+  """What the corpus is a function of, and how large it is."""
+  sizes = ", ".join(f"{split} {size:,}" for split, size in SIZES.items())
+  return f"built-in corpus, seed {seed}, Babel {BABEL_VERSION}: {sizes}"
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
   """The command."""
   parser = argparse.ArgumentParser(
@@ -126,6 +149,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
   flags = parser.parse_args(arguments)
   for path in write(flags.directory, flags.languages.split(","), flags.seed):
     print(path)
+  print(description(flags.seed))
 
 
 if __name__ == "__main__":

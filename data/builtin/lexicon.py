@@ -3,139 +3,115 @@
 import dataclasses
 
 from .cldr import Phrase
-
-
-@dataclasses.dataclass(frozen=True)
-class Noun:
-  """A noun with its definite article.
-
-  Attributes:
-    en: without article.
-    de: without article.
-    gender: m, f or n: in German.
-    fr: with article.
-  """
-
-  en: str
-  de: str
-  gender: str
-  fr: str
-
-  def subject(self) -> Phrase:
-    """In the nominative."""
-    return Phrase(f"the {self.en}", f"{_DER[self.gender]} {self.de}", self.fr)
-
-  def object(self) -> Phrase:
-    """In the accusative."""
-    return Phrase(f"the {self.en}", f"{_DEN[self.gender]} {self.de}", self.fr)
-
-  def pronoun(self) -> str:
-    """The German pronoun in the accusative."""
-    return {"m": "ihn", "f": "sie", "n": "es"}[self.gender]
-
-
-_DER = {"m": "der", "f": "die", "n": "das"}
-_DEN = {"m": "den", "f": "die", "n": "das"}
+from .noun import Colour, Noun
 
 
 @dataclasses.dataclass(frozen=True)
 class Counted:
-  """Things that are counted, in the plural; `feminine` in French."""
+  """Things that are counted, in the plural, and their gender in French."""
 
   en: str
   de: str
   fr: str
-  feminine: bool
+  genre: str
 
 
 @dataclasses.dataclass(frozen=True)
 class Verb:
-  """Present, past and infinitive; in French also the future."""
+  """He does, he did, to do; in French also: he will do."""
 
   en: tuple[str, str, str]
   de: tuple[str, str, str]
   fr: tuple[str, str, str, str]
 
 
+def _cells(text: str) -> list[list[str]]:
+  lines = text.strip().splitlines()
+  return [[cell.strip() for cell in line.split(",")] for line in lines]
+
+
 def _nouns(text: str) -> list[Noun]:
-  rows = [line.split(",") for line in text.strip().splitlines()]
-  return [Noun(*(cell.strip() for cell in row)) for row in rows]
+  return [Noun(*row) for row in _cells(text)]  # type: ignore[arg-type]
 
 
 def _phrases(text: str) -> list[Phrase]:
-  rows = [line.split(",") for line in text.strip().splitlines()]
-  return [Phrase(*(cell.strip() for cell in row)) for row in rows]
+  return [Phrase(*row) for row in _cells(text)]
 
 
-PERSONS = [
-  "Anna",
-  "Paul",
-  "Marie",
-  "Thomas",
-  "Julia",
-  "Peter",
-  "Clara",
-  "Lucas",
-  "Emma",
-  "Martin",
-  "Sophie",
-  "David",
-]
+PERSONS = (
+  "Anna Paul Marie Thomas Julia Peter Clara Lucas Emma Martin Sophie David"
+).split()
 
 EVENTS = _nouns("""
-  meeting, Treffen, n, la réunion
-  concert, Konzert, n, le concert
-  course, Kurs, m, le cours
-  exam, Prüfung, f, l'examen
-  wedding, Hochzeit, f, le mariage
-  lecture, Vorlesung, f, la conférence
-  party, Feier, f, la fête
-  exhibition, Ausstellung, f, l'exposition
-  film, Film, m, le film
-  interview, Interview, n, l'entretien
+  meeting, Treffen, n, réunion, f
+  concert, Konzert, n, concert, m
+  course, Kurs, m, cours, m
+  exam, Prüfung, f, examen, m
+  wedding, Hochzeit, f, mariage, m
+  lecture, Vorlesung, f, conférence, f
+  party, Feier, f, fête, f
+  exhibition, Ausstellung, f, exposition, f
+  film, Film, m, film, m
+  interview, Interview, n, entretien, m
 """)
 VEHICLES = _nouns("""
-  train, Zug, m, le train
-  bus, Bus, m, le bus
-  ferry, Fähre, f, le ferry
-  night train, Nachtzug, m, le train de nuit
-  express train, Schnellzug, m, le train express
+  train, Zug, m, train, m
+  bus, Bus, m, bus, m
+  regional train, Regionalbahn, f, train régional, m
+  night train, Nachtzug, m, train de nuit, m
+  express train, Schnellzug, m, train express, m
 """)
 SHOPS = _nouns("""
-  museum, Museum, n, le musée
-  library, Bibliothek, f, la bibliothèque
-  bakery, Bäckerei, f, la boulangerie
-  pharmacy, Apotheke, f, la pharmacie
-  market, Markt, m, le marché
-  swimming pool, Schwimmbad, n, la piscine
-  bank, Bank, f, la banque
-  office, Büro, n, le bureau
+  museum, Museum, n, musée, m
+  library, Bibliothek, f, bibliothèque, f
+  bakery, Bäckerei, f, boulangerie, f
+  pharmacy, Apotheke, f, pharmacie, f
+  market, Markt, m, marché, m
+  swimming pool, Schwimmbad, n, piscine, f
+  bank, Bank, f, banque, f
+  office, Büro, n, bureau, m
 """)
 ITEMS = _nouns("""
-  book, Buch, n, le livre
-  bicycle, Fahrrad, n, le vélo
-  lamp, Lampe, f, la lampe
-  table, Tisch, m, la table
-  coat, Mantel, m, le manteau
-  clock, Uhr, f, l'horloge
-  guitar, Gitarre, f, la guitare
-  chair, Stuhl, m, la chaise
-  picture, Bild, n, le tableau
-  ticket, Fahrkarte, f, le billet
-  camera, Kamera, f, l'appareil photo
-  suitcase, Koffer, m, la valise
+  book, Buch, n, livre, m
+  bicycle, Fahrrad, n, vélo, m
+  lamp, Lampe, f, lampe, f
+  table, Tisch, m, table, f
+  coat, Mantel, m, manteau, m
+  clock, Uhr, f, horloge, f
+  guitar, Gitarre, f, guitare, f
+  chair, Stuhl, m, chaise, f
+  carpet, Teppich, m, tapis, m
+  bag, Tasche, f, sac, m
+  camera, Kamera, f, appareil photo, m
+  suitcase, Koffer, m, valise, f
+  shirt, Hemd, n, chemise, f
+  knife, Messer, n, couteau, m
 """)
+COLOURS = [
+  Colour(*row)
+  for row in _cells("""
+  red, rot, rouge, rouge
+  blue, blau, bleu, bleue
+  green, grün, vert, verte
+  yellow, gelb, jaune, jaune
+  black, schwarz, noir, noire
+  white, weiß, blanc, blanche
+""")
+]
 COUNTED = [
-  Counted("books", "Bücher", "livres", False),
-  Counted("letters", "Briefe", "lettres", True),
-  Counted("tickets", "Fahrkarten", "billets", False),
-  Counted("apples", "Äpfel", "pommes", True),
-  Counted("chairs", "Stühle", "chaises", True),
-  Counted("flowers", "Blumen", "fleurs", True),
-  Counted("pictures", "Bilder", "tableaux", False),
-  Counted("bottles", "Flaschen", "bouteilles", True),
-  Counted("eggs", "Eier", "œufs", False),
-  Counted("lamps", "Lampen", "lampes", True),
+  Counted(*row)
+  for row in _cells("""
+  books, Bücher, livres, m
+  letters, Briefe, lettres, f
+  tickets, Fahrkarten, billets, m
+  apples, Äpfel, pommes, f
+  chairs, Stühle, chaises, f
+  flowers, Blumen, fleurs, f
+  pictures, Bilder, tableaux, m
+  bottles, Flaschen, bouteilles, f
+  eggs, Eier, œufs, m
+  lamps, Lampen, lampes, f
+""")
 ]
 VERBS = [
   Verb(
@@ -149,9 +125,9 @@ VERBS = [
     ("vend", "vendu", "vendre", "vendra"),
   ),
   Verb(
-    ("brings", "brought", "bring"),
-    ("bringt", "gebracht", "bringen"),
-    ("apporte", "apporté", "apporter", "apportera"),
+    ("shows", "showed", "show"),
+    ("zeigt", "gezeigt", "zeigen"),
+    ("montre", "montré", "montrer", "montrera"),
   ),
   Verb(
     ("orders", "ordered", "order"),
@@ -164,9 +140,9 @@ VERBS = [
     ("compte", "compté", "compter", "comptera"),
   ),
   Verb(
-    ("finds", "found", "find"),
-    ("findet", "gefunden", "finden"),
-    ("trouve", "trouvé", "trouver", "trouvera"),
+    ("looks for", "looked for", "look for"),
+    ("sucht", "gesucht", "suchen"),
+    ("cherche", "cherché", "chercher", "cherchera"),
   ),
 ]
 FOODS = _phrases("""
@@ -204,4 +180,12 @@ CITIES = _phrases("""
   Lisbon, Lissabon, Lisbonne
   Hamburg, Hamburg, Hambourg
 """)
-CURRENCIES = ("EUR", "USD", "GBP")
+# The German ones are in the dative.
+ORDINALS = _phrases("""
+  first, ersten, premier
+  second, zweiten, deuxième
+  third, dritten, troisième
+  fourth, vierten, quatrième
+  last, letzten, dernier
+""")
+CURRENCIES = ("EUR", "USD", "GBP", "CHF")
