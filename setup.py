@@ -69,6 +69,8 @@ setuptools.setup(
       "hypothesis>=6.100,<7",
       "pytest>=8,<10",
       "pytest-xdist>=3.6,<4",
+      "setuptools>=64",
+      "wheel>=0.40",
     ],
     "lint": ["mypy>=1.15,<3", "ruff==0.17.*"],
   },
