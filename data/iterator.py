@@ -6,7 +6,6 @@ yet, the counts of the pass. So a file is about as large as a block.
 """
 
 import json
-import pathlib
 import weakref
 from collections.abc import Iterator
 from types import TracebackType
@@ -73,7 +72,8 @@ class CheckpointableIterator:
     Returns:
       The prefix.
     """
-    pathlib.Path(path).parent.mkdir(parents=True, exist_ok=True)
+    if folder := path.rpartition("/")[0]:
+      tf.io.gfile.makedirs(folder)
     return str(self._checkpoint().write(path))
 
   def restore(self, path: str) -> None:
@@ -86,7 +86,7 @@ class CheckpointableIterator:
       FileNotFoundError: if there is no such file.
       ValueError: if the position belongs to another dataset.
     """
-    if not pathlib.Path(f"{path}.index").exists():
+    if not tf.io.gfile.exists(f"{path}.index"):
       raise FileNotFoundError(f"{path}.index: no saved data position there")
     saved = _saved_description(path)
     if saved != self._description:
