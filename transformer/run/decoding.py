@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import tensorflow as tf
 import tqdm
+from absl import logging
 
 import mesh_tf2 as mtf
 from mesh_tf2.data.language_model import delimited_length
@@ -60,6 +61,13 @@ class Decoder:
     end = [] if continues else [vocabulary.eos_id]
     room = settings.sequence_length["targets" if continues else "inputs"]
     rows = vocabulary.encode_batch(texts)
+    if too_long := sum(len(row) + len(end) > room for row in rows):
+      logging.warning(
+        "%d of %d texts were longer than %d tokens and were truncated",
+        too_long,
+        len(rows),
+        room,
+      )
     return [[*row[: room - len(end)], *end] for row in rows]
 
   def decode(self, rows: Sequence[Sequence[int]]) -> list[str]:

@@ -173,6 +173,13 @@ class Settings:
   def __post_init__(self) -> None:
     if not self.model_dir:
       raise ValueError("run.model_dir is empty; name it with --model_dir")
+    reads = self.model_type in ("bitransformer", "delimited_lm")
+    features = ["inputs", "targets"] if reads else ["targets"]
+    if missing := [x for x in features if x not in self.sequence_length]:
+      raise ValueError(
+        f"run.sequence_length is {self.sequence_length}; run.model_type "
+        f"{self.model_type!r} needs the length of {' and '.join(missing)}, too"
+      )
 
 
 def schedule(rate: float | Schedule | Sequence[float | Schedule]) -> Schedule:

@@ -1,5 +1,7 @@
 """What a run is told, and what is refused at once."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -58,6 +60,14 @@ def test_lengths_are_one_number_or_one_for_each_feature():
   assert settings.lengths({"targets": 4}) == {"targets": 4}
   with pytest.raises(ValueError, match="sequence_length is not set"):
     settings.lengths(None)
+
+
+def test_a_model_that_reads_inputs_needs_their_length(tmp_path):
+  fine = small_runs.make_settings(tmp_path, model_type="bitransformer")
+  with pytest.raises(
+    ValueError, match=r"'bitransformer' needs the length of inputs, too"
+  ):
+    dataclasses.replace(fine, sequence_length={"targets": 8})
 
 
 def test_a_learning_rate_is_a_number_a_schedule_or_factors():
