@@ -3,8 +3,8 @@
 A schedule is `f(step, total_train_steps, **settings) -> float32 scalar`, where
 `step` counts from 0 and is a number or a scalar `tf.Tensor`. Names and settings
 are those of Mesh TensorFlow; in gin files they are bound as
-`learning_rate_schedules.<name>.<setting>`. No schedule is ever negative: a run
-that goes on beyond its last step trains with a rate of 0.
+`learning_rate_schedules.<name>.<setting>`. No schedule is ever negative: one
+that has fallen to 0 at the last step of a run stays there.
 """
 
 import collections.abc
