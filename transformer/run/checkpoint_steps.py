@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import gin
 from absl import logging
 
-from mesh_tf2.checkpoint.state import SLOT
-
 from .checkpoints import Checkpoints, check_all_used
 from .context import Context
 from .mesh_shapes import MODULE
@@ -149,6 +147,6 @@ def restored_checkpoints(
       continue
     context.program.restore(path)
     build()
-    check_all_used(context.program, path, optional=SLOT)
+    check_all_used(context.program, path)
     logging.info("%s; checkpoint %s", context.describe(), path)
     yield step

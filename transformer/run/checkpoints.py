@@ -16,6 +16,7 @@ from absl import logging
 import mesh_tf2 as mtf
 from mesh_tf2.checkpoint import CheckpointDirectory, Reader
 from mesh_tf2.checkpoint.compare import compare
+from mesh_tf2.checkpoint.state import SLOT
 
 from .training_data import TrainingData
 
@@ -92,21 +93,23 @@ def restore_run(path: str, data: TrainingData) -> int:
     return int(json.load(file)["skipped_steps"])
 
 
-def check_all_used(program: mtf.Program, path: str, optional: str = "") -> None:
+def check_all_used(program: mtf.Program, path: str) -> None:
   """Checks that a checkpoint holds nothing that the program has not taken.
+
+  What an optimizer remembers may be left: a model that is not trained, or of
+  which some variables are not, does without.
 
   Args:
     program: has restored the checkpoint, and made its variables.
     path: the prefix of the checkpoint's files.
-    optional: a regular expression of names that need not be taken.
 
   Raises:
     CheckpointMismatchError: lists the names of what was left.
   """
   left = set(program.unused_checkpoint_names())
-  if not all(re.fullmatch(optional, name) for name in left):
+  if not all(re.fullmatch(SLOT, name) for name in left):
     found = Reader(path).inventory()
-    compare({}, {n: found[n] for n in left}, optional, checkpoint=path)
+    compare({}, {n: found[n] for n in left}, optional=[SLOT], checkpoint=path)
 
 
 def _data(prefix: str) -> str:

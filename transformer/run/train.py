@@ -123,9 +123,9 @@ class _Trainer:
       step = int(self._program.step)
       self._look_at(step, metrics)
       if step % training.save_steps == 0:
-        self._save(step)
+        self._save()
     if step % training.save_steps:
-      self._save(step)
+      self._save()
     return step
 
   def _look_at(self, step: int, metrics: Metrics) -> None:
@@ -149,6 +149,6 @@ class _Trainer:
     if step % self._training.log_steps == 0:
       self._curves.write(step, self._skipped)
 
-  def _save(self, step: int) -> None:
+  def _save(self) -> None:
     self._curves.flush()
     self._checkpoints.save(self._program, self._data, self._skipped)

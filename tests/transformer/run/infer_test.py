@@ -6,7 +6,7 @@ import gin
 import numpy as np
 import pytest
 
-from mesh_tf2.transformer.run import decoding, infer
+from mesh_tf2.transformer.run import context, decoding, infer
 
 from tests.support import small_runs
 
@@ -81,16 +81,16 @@ def test_a_decoded_text_depends_neither_on_its_batch_nor_on_its_place(
     (4, small_runs.MESH, small_runs.LAYOUT),
     (3, "", ""),
   ):
-    context = small_runs.make_context(
+    made = small_runs.make_context(
       tmp_path,
       model_type="bitransformer",
       batch_size=size,
       mesh=mesh,
       layout=layout,
     )
-    decoder = decoding.Decoder(context)
+    decoder = decoding.Decoder(made)
     decoder.build()
-    table = context.program.variables["shared/embedding"]
+    table = made.program.variables["shared/embedding"]
     table.assign(np.random.default_rng(0).normal(size=[384, 16]))
     decoded.append(decoder.decode(decoder.encode(TEXTS)))
     decoded.append(decoder.decode(decoder.encode(TEXTS[::-1]))[::-1])
@@ -99,8 +99,8 @@ def test_a_decoded_text_depends_neither_on_its_batch_nor_on_its_place(
 
 
 def test_a_language_model_continues_its_prompt(tmp_path, tiny_model):
-  context = small_runs.make_context(tmp_path)
-  decoder = decoding.Decoder(context)
+  made = small_runs.make_context(tmp_path)
+  decoder = decoding.Decoder(made)
   rows = decoder.encode(["one", "x" * 100])
   assert rows[0] == [b + 3 for b in b"one"]
   assert len(rows[1]) == 32
@@ -109,30 +109,46 @@ def test_a_language_model_continues_its_prompt(tmp_path, tiny_model):
   assert texts[1] == "x" * 32
 
 
-def test_decoding_can_be_replaced(tmp_path, tiny_model):
-  context = small_runs.make_context(
+def test_targets_that_follow_inputs_are_decoded_without_them(
+  tmp_path, tiny_model
+):
+  settings = small_runs.make_settings(
     tmp_path, model_type="bitransformer", mesh="", layout=""
   )
-  settings = context.settings
+  settings = dataclasses.replace(settings, model_type="delimited_lm")
+  decoder = decoding.Decoder(context.prepare(settings))
+  rows = decoder.encode(["one", "x" * 100])
+  assert [len(row) for row in rows] == [4, 32]
+  assert all(row[-1] == 1 for row in rows)
+  texts = decoder.decode(rows)
+  assert not texts[0].startswith("one")
+  assert "x" * 31 not in texts[1]
+
+
+def test_decoding_can_be_replaced(tmp_path, tiny_model):
+  made = small_runs.make_context(
+    tmp_path, model_type="bitransformer", mesh="", layout=""
+  )
+  settings = made.settings
   evaluation = dataclasses.replace(
     settings.evaluation, predict_fn=lambda model, ids, dtype: ids
   )
   decoder = decoding.Decoder(
     dataclasses.replace(
-      context, settings=dataclasses.replace(settings, evaluation=evaluation)
+      made, settings=dataclasses.replace(settings, evaluation=evaluation)
     )
   )
   assert decoder.decode(decoder.encode(TEXTS)) == TEXTS
 
 
 def test_inputs_that_are_too_long_still_end(tmp_path, tiny_model):
-  context = small_runs.make_context(tmp_path, model_type="bitransformer")
-  (row,) = decoding.Decoder(context).encode(["x" * 100])
+  made = small_runs.make_context(tmp_path, model_type="bitransformer")
+  (row,) = decoding.Decoder(made).encode(["x" * 100])
   assert len(row) == 32
   assert row[-1] == 1
 
 
 def test_a_model_that_does_not_decode_says_so(tmp_path, tiny_model):
-  context = small_runs.make_context(tmp_path, model_type="aligned")
+  made = small_runs.make_context(tmp_path, model_type="aligned")
   with pytest.raises(ValueError, match="'aligned' does not decode"):
-    decoding.Decoder(context)
+    decoding.Decoder(made)

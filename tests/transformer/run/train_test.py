@@ -127,6 +127,18 @@ def test_a_checkpoint_of_another_model_is_refused_with_all_names(tmp_path):
     run(tmp_path, steps=2)
 
 
+def test_slots_of_variables_that_are_not_trained_any_more_are_left(tmp_path):
+  kwargs = {"optimizer": mtf.optimize.AdafactorOptimizer}
+  run(tmp_path, steps=1, **kwargs)
+  run(tmp_path, steps=2, variable_filter=".*rms_norm", **kwargs)
+  before, after = (tensors(tmp_path / f"model.ckpt-{n}") for n in (1, 2))
+  name = "transformer/embedding"
+  np.testing.assert_array_equal(before[name], after[name])
+  assert {n for n in after if "_slot_" in n} == {
+    f"{n}_slot_v" for n in after if n.endswith("scale")
+  }
+
+
 def test_a_truncated_checkpoint_is_passed_over_with_a_warning(tmp_path, log):
   run(tmp_path, steps=4, save_steps=2)
   bad = tmp_path / "model.ckpt-4.data-00000-of-00001"
