@@ -182,8 +182,9 @@ class Program:
     roots += [op for op in graph.operations if op.has_effect]
     operations = needed(roots, graph)
     self._check_layout(operations)
+    used = {*operations, *(v for op in operations for v in op.variables)}
     self._state.check(
-      {v.full_name: v.spec for v in graph.all_variables if v in operations}
+      {v.full_name: v.spec for v in graph.all_variables if v in used}
     )
     key = self.random_key()
     if graph.random_salt is not None:

@@ -186,6 +186,23 @@ def test_a_checkpoint_that_does_not_fit_changes_nothing(tmp_path):
   assert list(program.variables) == ["w", "new"]
 
 
+def test_a_variable_that_is_only_written_must_be_in_the_checkpoint(tmp_path):
+  saved = mtf.Program()
+  saved.function(_linear)(X)
+  saved.save(str(tmp_path / "ckpt"))
+  program = mtf.Program()
+  program.restore(str(tmp_path / "ckpt"))
+
+  @program.function
+  def remember(mesh, x):
+    y = _linear(mesh, x)
+    mtf.assign(mtf.get_variable(mesh, "last", y.shape), y)
+    return y
+
+  with pytest.raises(ValueError, match=r"last: float32\[4, 2\]"):
+    remember(X)
+
+
 def test_results_come_back_in_their_nest():
   program = mtf.Program("x:2", "a:x")
 
