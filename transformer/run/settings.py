@@ -198,13 +198,21 @@ def required(vocabulary: Vocabularies | None) -> Vocabularies:
   """The vocabulary that was set.
 
   Raises:
-    ValueError: there is none.
+    ValueError: there is none, or what makes one stands in its place.
   """
   if vocabulary is None:
     raise ValueError(
       "run.vocabulary is not set; set it to a vocabulary, for example "
       "@vocabulary.ByteVocabulary()"
     )
+  both = vocabulary if isinstance(vocabulary, tuple) else (vocabulary,)
+  for each in both:
+    if isinstance(each, type) or not hasattr(each, "vocab_size"):
+      name = getattr(each, "__name__", repr(each))
+      raise ValueError(
+        f"run.vocabulary is {name}, which is no vocabulary; where it makes "
+        f"one, write parentheses behind it: @{name}()"
+      )
   return vocabulary
 
 

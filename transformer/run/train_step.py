@@ -116,7 +116,13 @@ def _update(
       "@optimize.AdafactorOptimizer"
     )
   if rate is None:
-    optimizer = make()
+    try:
+      optimizer = make()
+    except TypeError as error:
+      raise ValueError(
+        f"run.learning_rate_schedule is not set, and run.optimizer does not "
+        f"do without: {error}"
+      ) from None
   else:
     optimizer = make(learning_rate=mtf.import_tf_tensor(mesh, rate, []))
   graph = mesh.graph

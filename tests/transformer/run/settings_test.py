@@ -7,6 +7,7 @@ import pytest
 import tensorflow as tf
 
 import mesh_tf2 as mtf
+from mesh_tf2.data import byte_vocabulary
 from mesh_tf2.transformer.run import models, settings
 
 from tests.support import small_runs
@@ -68,6 +69,14 @@ def test_a_model_that_reads_inputs_needs_their_length(tmp_path):
     ValueError, match=r"'bitransformer' needs the length of inputs, too"
   ):
     dataclasses.replace(fine, sequence_length={"targets": 8})
+
+
+@pytest.mark.parametrize("wrong", [len, byte_vocabulary.ByteVocabulary])
+def test_what_makes_a_vocabulary_is_none(wrong):
+  fine = byte_vocabulary.ByteVocabulary()
+  assert settings.required((fine, fine)) == (fine, fine)
+  with pytest.raises(ValueError, match=rf"write .*: @{wrong.__name__}\(\)"):
+    settings.required((fine, wrong))
 
 
 def test_a_learning_rate_is_a_number_a_schedule_or_factors():

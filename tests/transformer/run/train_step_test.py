@@ -87,6 +87,12 @@ def test_without_an_optimizer_there_is_no_step(tmp_path):
     train_step.make_train_step(context)(BATCH)
 
 
+def test_an_optimizer_without_a_rate_of_its_own_asks_for_one(tmp_path):
+  context = small_runs.make_context(tmp_path, learning_rate=None)
+  with pytest.raises(ValueError, match="learning_rate_schedule is not set"):
+    train_step.make_train_step(context)(BATCH)
+
+
 def test_micro_batches_make_the_same_step(tmp_path):
   after = []
   for tokens in (None, 64):
