@@ -12,7 +12,8 @@ from ..core.graph import Apply, Aval, Operation, Primitive, Tensor, apply
 from ..spmd.lowering import Lowering
 from ..spmd.mesh import MeshImpl, Slices
 
-_SCALARS = tf.compat.v1.SummaryMetadata(
+# Has the plug-in that draws curves take a tensor for a point.
+SCALAR_METADATA = tf.compat.v1.SummaryMetadata(
   plugin_data=tf.compat.v1.SummaryMetadata.PluginData(plugin_name="scalars"),
   data_class=1,  # DATA_CLASS_SCALAR in TensorFlow's summary.proto
 )
@@ -115,7 +116,7 @@ class ScalarSummary(Effect):
     if tf.summary.experimental.get_step() is not None:
       # `tf.summary.scalar` would need the package tensorboard.
       value = tf.cast(values[0], tf.float32)
-      tf.summary.write(self._label, value, metadata=_SCALARS)
+      tf.summary.write(self._label, value, metadata=SCALAR_METADATA)
 
 
 def scalar_summary(name: str, x: Tensor) -> Tensor:

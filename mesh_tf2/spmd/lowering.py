@@ -2,7 +2,8 @@
 
 It is functional. It reads the values of variables, and yields the slices of
 every tensor and the new values of the variables that are assigned; it changes
-nothing itself.
+nothing itself, but for a count of its runs where no key for random numbers is
+given.
 """
 
 from __future__ import annotations

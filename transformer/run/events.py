@@ -11,10 +11,7 @@ from collections.abc import Mapping
 
 import tensorflow as tf
 
-_METADATA = tf.compat.v1.SummaryMetadata(
-  plugin_data=tf.compat.v1.SummaryMetadata.PluginData(plugin_name="scalars"),
-  data_class=1,  # DATA_CLASS_SCALAR in TensorFlow's summary.proto
-)
+from mesh_tf2.ops.effects import SCALAR_METADATA
 
 
 class Scalars:
@@ -35,7 +32,7 @@ class Scalars:
     with self._writer.as_default(step=step):
       for name, value in values.items():
         tf.summary.write(
-          name, tf.constant(value, tf.float32), metadata=_METADATA
+          name, tf.constant(value, tf.float32), metadata=SCALAR_METADATA
         )
 
   def flush(self) -> None:
