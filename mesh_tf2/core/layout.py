@@ -154,11 +154,32 @@ def convert_to_layout_rules(x: LayoutLike) -> LayoutRules:
   return LayoutRules(parse_pairs(x) if isinstance(x, str) else x)
 
 
+def to_mesh_shape(x: ShapeLike) -> Shape:
+  """The shape of a mesh, from whatever stands for one.
+
+  Raises:
+    LayoutError: a dimension has no processors.
+  """
+  mesh_shape = to_shape(x)
+  for d in mesh_shape:
+    if d.size < 1:
+      raise LayoutError(
+        f"mesh [{mesh_shape}]: mesh dimension '{d.name}' has size {d.size}; "
+        "give it 1 processor or more, or drop it"
+      )
+  return mesh_shape
+
+
 def tensor_dim_to_mesh_dim_size(
   layout: LayoutLike, mesh_shape: ShapeLike, tensor_dim: Dimension
 ) -> int:
-  """How many ways `tensor_dim` is split; 1 where it is not."""
-  mesh_shape = to_shape(mesh_shape)
+  """How many ways `tensor_dim` is split; 1 where it is not.
+
+  Raises:
+    LayoutError: two rules send it to two mesh dimensions, or a mesh dimension
+      has no processors.
+  """
+  mesh_shape = to_mesh_shape(mesh_shape)
   axis = convert_to_layout_rules(layout).tensor_dimension_to_mesh_axis(
     tensor_dim, mesh_shape
   )

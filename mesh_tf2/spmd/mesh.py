@@ -24,6 +24,7 @@ from ..core.layout import (
   TensorLayout,
   convert_to_layout_rules,
   pnum_to_processor_coordinates,
+  to_mesh_shape,
 )
 from ..core.shape import Dimension, Shape, ShapeLike, to_shape
 from . import slices as on_slice
@@ -120,7 +121,7 @@ class MeshImpl(abc.ABC):
   delays_sums = True  # whether sums over many rounds of a loop wait for its end
 
   def __init__(self, shape: ShapeLike, layout_rules: LayoutLike) -> None:
-    self._shape = to_shape(shape)
+    self._shape = to_mesh_shape(shape)
     self._layout_rules = convert_to_layout_rules(layout_rules)
     self._observe: Callable[[Collective], None] | None = None
     self._is_observed = True

@@ -163,3 +163,10 @@ def test_a_mesh_without_dimensions_is_one_processor():
   none = mtf.Shape([])
   assert mtf.pnum_to_processor_coordinates(none, 0) == []
   assert mtf.processor_groups(none, []) == [[0]]
+
+
+def test_a_mesh_dimension_without_processors_is_refused():
+  with pytest.raises(mtf.LayoutError, match=r"mesh \[b:0\]: .* 'b' has size 0"):
+    mtf.Program("b:0", "b:b")
+  with pytest.raises(mtf.LayoutError, match="'b' has size 0"):
+    mtf.tensor_dim_to_mesh_dim_size("b:b", "b:0", D("b", 4))
