@@ -237,6 +237,14 @@ def test_too_few_devices_is_an_error_that_names_both_numbers():
     mtf.Program("x:4", "", devices=["cpu:0"] * 3)
 
 
+@pytest.mark.parametrize("name", ["gpu:7", "cpu:7", "first"])
+def test_a_device_that_is_not_there_is_an_error_that_names_those_that_are(name):
+  with pytest.raises(
+    mtf.LayoutError, match=rf"no device '{name}'; this process has CPU:0"
+  ):
+    mtf.Program("x:2", "", devices=["cpu:0", name])
+
+
 def test_a_function_can_be_built_before_it_is_called():
   program = mtf.Program()
   linear = program.function(_linear)

@@ -84,7 +84,8 @@ class PlacementMeshImpl(MeshImpl):
       the choice to TensorFlow.
 
   Raises:
-    LayoutError: the number of devices is not that of the processors.
+    LayoutError: the number of devices is not that of the processors, or a name
+      is not that of a device of this process.
   """
 
   def __init__(
@@ -96,6 +97,8 @@ class PlacementMeshImpl(MeshImpl):
         f"mesh [{self.shape}] has {self.size} processors, but "
         f"{len(devices)} devices are given"
       )
+    for device in devices:
+      _check_device(device)
     self._devices = list(devices)
 
   @property
@@ -267,3 +270,27 @@ def _spread(
 def _gather(results: list[Any]) -> Any:
   """From one structure for each processor to a structure of slices."""
   return tf.nest.map_structure(lambda *ys: PlacementSlices(ys), *results)
+
+
+def _check_device(name: str) -> None:
+  """Checks that a device is there; TensorFlow would silently take another."""
+  here = [device.name for device in tf.config.list_logical_devices()]
+  try:
+    wanted = tf.DeviceSpec.from_string(name)
+  except ValueError:
+    wanted = None
+  if wanted is not None and (
+    wanted.job not in (None, "localhost")
+    or any(_is_part(wanted, tf.DeviceSpec.from_string(x)) for x in here)
+  ):
+    return
+  names = ", ".join(x.removeprefix("/device:") for x in here)
+  raise LayoutError(f"there is no device {name!r}; this process has {names}")
+
+
+def _is_part(wanted: tf.DeviceSpec, device: tf.DeviceSpec) -> bool:
+  kind, index = wanted.device_type, wanted.device_index
+  return kind in (None, device.device_type) and index in (
+    None,
+    device.device_index,
+  )
