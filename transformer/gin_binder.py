@@ -7,7 +7,7 @@ import importlib.util
 import gin
 from absl import logging
 
-from . import gin_names
+from . import gin_names, gin_types
 from .gin_statements import (
   OURS,
   Binding,
@@ -90,6 +90,22 @@ class Binder:
           source.file,
           source.line,
           name,
+        )
+
+  def check_numbers(self) -> None:
+    """Checks, when all is read, that no number is given as a text.
+
+    Raises:
+      GinFileError: if a value that counts is a text where the parameter is
+        annotated as a number.
+    """
+    for (scope, name, parameter), binding in self._live.items():
+      if not parameter or name == "gin.macro":
+        continue
+      text = gin_types.text_for_number(scope, name, parameter)
+      if text is not None:
+        raise binding.source.error(
+          f"{binding.selector}.{parameter} is a number, got the text {text!r}"
         )
 
   def _bind_macro(self, binding: Binding) -> None:

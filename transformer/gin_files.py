@@ -82,6 +82,7 @@ def parse_gin_defaults_and_flags(
   for param in gin_params:
     reader.read_text(param, "--gin_param")
   binder.check_macros()
+  binder.check_numbers()
   if finalize_config:
     try:
       gin.finalize()

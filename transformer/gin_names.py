@@ -122,6 +122,23 @@ def parameters(name: str) -> set[str] | None:
   return None
 
 
+def annotation(name: str, parameter: str) -> str:
+  """The type of a parameter as it would be written; "" where there is none.
+
+  Args:
+    name: a full name, as `matches` returns it.
+    parameter: the name of a parameter, also one that the constructor of a
+      class hands on to the class above.
+  """
+  for function in _constructors(gin.get_configurable(name)):
+    found = inspect.signature(function).parameters.get(parameter)
+    if found is not None and found.kind not in _REST:
+      kind = found.annotation
+      missing = kind is inspect.Parameter.empty
+      return "" if missing else str(getattr(kind, "__name__", kind))
+  return ""
+
+
 def _constructors(
   configurable: typing.Any,
 ) -> list[collections.abc.Callable[..., typing.Any]]:

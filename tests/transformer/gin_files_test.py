@@ -72,7 +72,7 @@ def register_dummies():  # noqa: C901 - one stand-in after the other
       self.d_model = d_model
 
     @gin.configurable(module="Unitransformer")
-    def sample_autoregressive(self, temperature=0.0):
+    def sample_autoregressive(self, temperature: float | None = 0.0):
       return temperature
 
   @gin.configurable(module=f"{package}.utils", denylist=["model_dir"])
@@ -378,6 +378,16 @@ MISTAKES = [
     "line 3: 'soon' is not a value; text stands in quotes\n  soon]",
   ),
   ("run.train_steps = 1 2", "line 1: cannot be read (Expected newline.)"),
+  (
+    "Unitransformer.sample_autoregressive.temperature = 'warm'",
+    "line 1: Unitransformer.sample_autoregressive.temperature is a number, "
+    "got the text 'warm'",
+  ),
+  (
+    "t = '1'\nUnitransformer.sample_autoregressive.temperature = %t",
+    "line 2: Unitransformer.sample_autoregressive.temperature is a number, "
+    "got the text '1'",
+  ),
   ("run.train_steps", "line 1: wanted `name.parameter = value`"),
   ("include models", 'line 1: wanted a file: include "models/tiny.gin"'),
 ]
