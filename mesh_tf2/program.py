@@ -24,8 +24,9 @@ from .core.shape import Shape, ShapeLike
 from .spmd import random_bits
 from .spmd.cost import program_cost
 from .spmd.cost_report import Cost
+from .spmd.laid_out import LaidOutVariable
 from .spmd.lowering import Lowering, needed
-from .spmd.mesh import LaidOutVariable, MeshImpl
+from .spmd.mesh import MeshImpl
 from .spmd.placement import PlacementMeshImpl
 from .spmd.unused import unused
 from .spmd.virtual import VirtualMeshImpl

@@ -7,7 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from ..spmd.mesh import LaidOutVariable, MeshImpl, Slices
+from ..spmd.laid_out import LaidOutVariable, Slices
+from ..spmd.mesh import MeshImpl
 from ..spmd.state import VariableState
 from .compare import CheckpointMismatchError, compare
 from .reader import Reader

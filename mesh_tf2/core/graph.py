@@ -17,8 +17,9 @@ from .pretty import to_text
 from .shape import Shape, ShapeLike, to_shape
 
 if TYPE_CHECKING:
+  from ..spmd.laid_out import Slices
   from ..spmd.lowering import Lowering
-  from ..spmd.mesh import MeshImpl, Slices
+  from ..spmd.mesh import MeshImpl
 
 
 @dataclasses.dataclass(frozen=True)

@@ -142,7 +142,8 @@ def convert_to_layout_rules(x: LayoutLike) -> LayoutRules:
   """`LayoutRules` from rules, a string like `"batch:rows;d_ff:cols"`, or pairs.
 
   Raises:
-    ValueError: a part of the string is not `tensor_name:mesh_name`.
+    ValueError: a part of the string is not `tensor_name:mesh_name`, or it is a
+      number.
 
   Example:
     >>> import mesh_tf2 as mtf
@@ -151,6 +152,8 @@ def convert_to_layout_rules(x: LayoutLike) -> LayoutRules:
   """
   if isinstance(x, LayoutRules):
     return x
+  if isinstance(x, (int, float)):
+    raise LayoutError(f"{x!r} is no layout; write for example 'batch:rows'")
   return LayoutRules(parse_pairs(x) if isinstance(x, str) else x)
 
 

@@ -225,7 +225,7 @@ def convert_to_shape(x: ShapeLike | None) -> Shape | None:
   In a string, dimensions are separated by spaces, commas, semicolons or dots.
 
   Raises:
-    ValueError: a part of the string is not `name:size`.
+    ValueError: a part of the string is not `name:size`, or it is a number.
 
   Example:
     >>> import mesh_tf2 as mtf
@@ -234,6 +234,8 @@ def convert_to_shape(x: ShapeLike | None) -> Shape | None:
   """
   if x is None or isinstance(x, Shape):
     return x
+  if isinstance(x, (int, float)):
+    raise ShapeError(f"{x!r} is no shape; write for example 'batch:2;model:4'")
   if isinstance(x, str):
     return Shape(
       _parse_dimension(name, size, x) for name, size in parse_pairs(x)

@@ -15,7 +15,8 @@ import tensorflow as tf
 from ..core.graph import Apply, Aval, Primitive, Tensor, apply
 from ..core.shape import Shape, ShapeLike, union
 from ..spmd import slices as on_slice
-from ..spmd.mesh import MeshImpl, Slices
+from ..spmd.laid_out import Slices
+from ..spmd.mesh import MeshImpl
 from .elementwise import (
   Binary,
   add,

@@ -8,7 +8,8 @@ from typing import Any
 import tensorflow as tf
 
 from ..core.graph import Apply, Aval, Primitive, Tensor, apply
-from ..spmd.mesh import MeshImpl, Slices
+from ..spmd.laid_out import Slices
+from ..spmd.mesh import MeshImpl
 
 
 @dataclasses.dataclass(frozen=True)

@@ -13,7 +13,8 @@ import tensorflow as tf
 from ..core.graph import Apply, Aval, Primitive, Tensor, apply
 from ..core.shape import Dimension, Shape
 from ..spmd import slices as on_slice
-from ..spmd.mesh import MeshImpl, Slices
+from ..spmd.laid_out import Slices
+from ..spmd.mesh import MeshImpl
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,8 +9,9 @@ from typing import Any
 import tensorflow as tf
 
 from ..core.graph import Apply, Aval, Operation, Primitive, Tensor, apply
+from ..spmd.laid_out import Slices
 from ..spmd.lowering import Lowering
-from ..spmd.mesh import MeshImpl, Slices
+from ..spmd.mesh import MeshImpl
 
 # Has the plug-in that draws curves take a tensor for a point.
 SCALAR_METADATA = tf.compat.v1.SummaryMetadata(

@@ -16,7 +16,8 @@ from ..core.errors import ShapeError
 from ..core.graph import Apply, Aval, Primitive, Tensor, apply
 from ..core.shape import Shape, ShapeLike, is_subsequence, to_shape, union
 from ..spmd import slices as on_slice
-from ..spmd.mesh import MeshImpl, PendingSum, Slices
+from ..spmd.laid_out import PendingSum, Slices
+from ..spmd.mesh import MeshImpl
 from .cast import as_number, check_number
 from .cast import cast as cast
 from .linear.sum_broadcast import broadcast, keep_sum

@@ -16,7 +16,8 @@ from ..core.errors import ShapeError
 from ..core.graph import Apply, Aval, Primitive, Tensor, apply
 from ..core.shape import Dimension, Shape, ShapeLike
 from ..spmd import slices as on_slice
-from ..spmd.mesh import MeshImpl, Slices
+from ..spmd.laid_out import Slices
+from ..spmd.mesh import MeshImpl
 from .binary import equal, where
 from .linear.sum_broadcast import broadcast, by_name_only, reduced_shape
 from .source import zeros_like

@@ -18,7 +18,8 @@ from ..core.errors import ShapeError
 from ..core.graph import Apply, Aval, Primitive, Tensor, apply
 from ..core.shape import Dimension, Shape, ShapeLike, to_shape, union
 from ..spmd import slices as on_slice
-from ..spmd.mesh import MeshImpl, Slices
+from ..spmd.laid_out import Slices
+from ..spmd.mesh import MeshImpl
 from .cast import cast
 from .linear.sum_broadcast import broadcast
 from .source import constant

@@ -16,7 +16,8 @@ import tensorflow as tf
 
 from ..core.shape import Shape
 from ..spmd import random_bits
-from ..spmd.mesh import MeshImpl, Slices
+from ..spmd.laid_out import Slices
+from ..spmd.mesh import MeshImpl
 
 
 class Initializer(abc.ABC):

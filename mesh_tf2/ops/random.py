@@ -16,8 +16,9 @@ from ..core.graph import Apply, Aval, Mesh, Primitive, Tensor, apply
 from ..core.names import stream_id
 from ..core.shape import Shape, ShapeLike, to_shape
 from ..spmd import random_bits
+from ..spmd.laid_out import Slices
 from ..spmd.lowering import Lowering
-from ..spmd.mesh import MeshImpl, Slices
+from ..spmd.mesh import MeshImpl
 from .binary import less, multiply
 from .elementwise import cast
 

@@ -10,7 +10,8 @@ import tensorflow as tf
 
 from ..core.graph import Apply, Aval, Primitive, Tensor, apply
 from ..core.shape import Dimension, Shape, ShapeLike, to_shape
-from ..spmd.mesh import MeshImpl, Slices
+from ..spmd.laid_out import Slices
+from ..spmd.mesh import MeshImpl
 
 GradFunction = Callable[..., Sequence[Any]]
 

@@ -23,8 +23,9 @@ from ..core.graph import (
 )
 from ..core.shape import Dimension, Shape, ShapeLike, convert_to_shape, to_shape
 from ..spmd import slices as on_slice
+from ..spmd.laid_out import Slices
 from ..spmd.lowering import Lowering
-from ..spmd.mesh import MeshImpl, Slices
+from ..spmd.mesh import MeshImpl
 from .cast import as_number, check_number
 
 

@@ -15,7 +15,8 @@ from ..core.errors import ShapeError
 from ..core.graph import Apply, Aval, Primitive, Tensor, apply
 from ..core.shape import Dimension, Shape
 from ..spmd import slices as on_slice
-from ..spmd.mesh import MeshImpl, Slices
+from ..spmd.laid_out import Slices
+from ..spmd.mesh import MeshImpl
 from .binary import add
 from .cast import cast
 from .elementwise import multiply

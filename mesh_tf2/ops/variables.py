@@ -13,8 +13,9 @@ from ..core.graph import Apply, Mesh, Operation, Tensor
 from ..core.names import scoped_name, stream_id
 from ..core.shape import Shape, ShapeLike, to_shape
 from ..spmd import random_bits
+from ..spmd.laid_out import Slices
 from ..spmd.lowering import Lowering
-from ..spmd.mesh import MeshImpl, Slices
+from ..spmd.mesh import MeshImpl
 from .cast import cast
 from .initializers import convert_to_initializer
 

@@ -18,8 +18,9 @@ from ..core.errors import ShapeError
 from ..core.graph import Aval, Mesh, Operation, Tensor
 from ..core.shape import Shape
 from ..spmd import random_bits
+from ..spmd.laid_out import PendingSum, Slices
 from ..spmd.lowering import Lowering, needed_among
-from ..spmd.mesh import MeshImpl, PendingSum, Slices
+from ..spmd.mesh import MeshImpl
 from .variables import Variable
 
 LoopFn = Callable[..., Any]

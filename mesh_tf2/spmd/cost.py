@@ -19,8 +19,9 @@ from ..core.names import absolute_names
 from ..core.shape import Shape
 from .cost_report import CollectiveCost, Cost, VariableCost
 from .counting import CountingMeshImpl, UnknownState, unknown
+from .laid_out import Collective
 from .lowering import Lowering, needed
-from .mesh import Collective, MeshImpl
+from .mesh import MeshImpl
 
 T = TypeVar("T")
 

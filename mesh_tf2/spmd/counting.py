@@ -13,7 +13,8 @@ from typing import Any
 import tensorflow as tf
 
 from ..core.shape import Shape
-from .mesh import LaidOutVariable, MeshImpl, Slices
+from .laid_out import LaidOutVariable, Slices
+from .mesh import MeshImpl
 from .state import VariableState
 
 

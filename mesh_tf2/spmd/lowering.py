@@ -18,7 +18,8 @@ from ..core.errors import LayoutError
 from ..core.graph import Apply, Graph, Mesh, Operation, Tensor
 from ..core.shape import Shape
 from . import random_bits
-from .mesh import Collective, MeshImpl, PendingSum, Slices
+from .laid_out import Collective, PendingSum, Slices
+from .mesh import MeshImpl
 from .state import VariableState
 
 

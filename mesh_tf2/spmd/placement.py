@@ -20,7 +20,8 @@ from ..core.layout import (
   processor_groups,
 )
 from ..core.shape import Shape, ShapeLike
-from .mesh import LaidOutVariable, MeshImpl, Slices
+from .laid_out import LaidOutVariable, Slices
+from .mesh import MeshImpl
 
 _COMBINE = {"SUM": tf.add, "MAX": tf.maximum, "MIN": tf.minimum}
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from .mesh import LaidOutVariable, MeshImpl, Slices
+from .laid_out import LaidOutVariable, Slices
+from .mesh import MeshImpl
 
 
 class VariableState:

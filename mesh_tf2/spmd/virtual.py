@@ -18,7 +18,8 @@ import tensorflow as tf
 
 from ..core.shape import Shape
 from . import slices as on_slice
-from .mesh import LaidOutVariable, MeshImpl, PendingSum, Slices
+from .laid_out import LaidOutVariable, PendingSum, Slices
+from .mesh import MeshImpl
 
 _REDUCE = {
   "SUM": tf.reduce_sum,

@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 import mesh_tf2 as mtf
-from mesh_tf2.spmd.mesh import PendingSum
+from mesh_tf2.spmd.laid_out import PendingSum
 
 from tests.support.meshes import VIRTUAL, setting
 

@@ -15,7 +15,8 @@ import tensorflow as tf
 from ...core.errors import ShapeError
 from ...core.graph import Apply, Aval, Primitive, Tensor, apply
 from ...core.shape import Dimension, Shape
-from ...spmd.mesh import MeshImpl, Slices
+from ...spmd.laid_out import Slices
+from ...spmd.mesh import MeshImpl
 
 
 @dataclasses.dataclass(frozen=True)

@@ -28,7 +28,8 @@ from ...core.errors import ShapeError
 from ...core.graph import Apply, Aval, Primitive, Tensor, apply
 from ...core.shape import Dimension, Shape, ShapeLike, anonymous_shape, to_shape
 from ...spmd import slices as on_slice
-from ...spmd.mesh import MeshImpl, PendingSum, Slices
+from ...spmd.laid_out import PendingSum, Slices
+from ...spmd.mesh import MeshImpl
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,7 +16,8 @@ from ...core.errors import ShapeError
 from ...core.graph import Apply, Aval, Primitive, Tensor, apply
 from ...core.shape import Shape, ShapeLike, to_shape, verify_no_new_dims
 from ...spmd import slices as on_slice
-from ...spmd.mesh import MeshImpl, Slices
+from ...spmd.laid_out import Slices
+from ...spmd.mesh import MeshImpl
 
 
 @dataclasses.dataclass(frozen=True)

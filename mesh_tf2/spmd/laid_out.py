@@ -1,0 +1,95 @@
+"""What a laid-out value is: slices, sums that are still to be taken, variables.
+
+How slices are kept is the affair of a mesh implementation; what can be said of
+them without knowing it is said here.
+"""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+Slices = Any  # one slice per processor, in the form the implementation likes
+
+
+@dataclasses.dataclass(frozen=True)
+class Collective:
+  """One communication: what, over which mesh axes, how much per processor.
+
+  `elements` counts a processor's result, which for all kinds but allconcat is
+  as large as what it puts in.
+  """
+
+  kind: str
+  mesh_axes: tuple[int, ...]
+  elements: int
+  dtype: tf.DType
+  offset: int = 0  # how far a shift goes
+
+  @property
+  def bytes(self) -> int:
+    """The size of one processor's result, in bytes."""
+    return self.elements * self.dtype.size
+
+
+# A block in which communication is counted with a certain operation.
+Counting = Callable[[], contextlib.AbstractContextManager[None]]
+
+
+class PendingSum:
+  """Slices whose sum over some mesh axes is still to be taken.
+
+  The sum is taken once, when somebody asks for it, and remembered.
+
+  Args:
+    mesh_axes: the axes to sum over.
+    partial: makes the slices as they are before the sum.
+    total: makes the slices after the sum.
+    like: another pending sum, whose operation this one is counted with.
+  """
+
+  def __init__(
+    self,
+    mesh_axes: Sequence[int],
+    partial: Callable[[], Slices],
+    total: Callable[[], Slices],
+    like: PendingSum | None = None,
+  ) -> None:
+    self.mesh_axes = tuple(sorted(mesh_axes))
+    self.counted: Counting | None = like.counted if like else None
+    self._make_partial = partial
+    self._make_total = total
+    self._partial: Slices = None
+    self._total: Slices = None
+
+  def partial(self) -> Slices:
+    """The slices before the sum."""
+    if self._partial is None:
+      self._partial = self._make_partial()
+    return self._partial
+
+  def total(self) -> Slices:
+    """The slices after the sum."""
+    if self._total is None:
+      with self.counted() if self.counted else contextlib.nullcontext():
+        self._total = self._make_total()
+    return self._total
+
+
+class LaidOutVariable(abc.ABC):
+  """A variable kept as slices, and what the graph says of it."""
+
+  spec: Any = None
+
+  @abc.abstractmethod
+  def read(self) -> Slices:
+    """The current slices."""
+
+  @abc.abstractmethod
+  def assign(self, value: Slices) -> None:
+    """Overwrites the slices."""
