@@ -170,3 +170,10 @@ def test_a_mesh_dimension_without_processors_is_refused():
     mtf.Program("b:0", "b:b")
   with pytest.raises(mtf.LayoutError, match="'b' has size 0"):
     mtf.tensor_dim_to_mesh_dim_size("b:b", "b:0", D("b", 4))
+
+
+def test_a_number_is_neither_a_mesh_nor_a_layout():
+  with pytest.raises(ValueError, match="8 is no shape; write for example"):
+    mtf.convert_to_shape(8)
+  with pytest.raises(ValueError, match="8 is no layout; write for example"):
+    mtf.convert_to_layout_rules(8)

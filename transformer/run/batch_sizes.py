@@ -41,15 +41,16 @@ def compute_batch_size(
     How many sequences all processors together see at once.
 
   Raises:
-    ValueError: the method is unknown, or the number of tokens is no multiple
-      of the length of a sequence.
+    ValueError: it is neither, the method is unknown, or the number of tokens is
+      no multiple of the length of a sequence.
     LayoutError: the batch cannot be split as the layout wants it.
   """
   replicas = num_replicas(mesh_shape, layout_rules)
   if isinstance(method_and_value, int):
     size = method_and_value
   else:
-    size = _from_method(sequence_length, replicas, *method_and_value)
+    method, value = _pair(method_and_value)
+    size = _from_method(sequence_length, replicas, method, value)
   if size < 1 or size % replicas:
     raise mtf.LayoutError(
       f"run.batch_size: a batch of {size} sequences cannot be split over "
@@ -70,6 +71,17 @@ def num_replicas(
     )
     for name in ("outer_batch", "batch")
   )
+
+
+def _pair(given: object) -> tuple[str, int]:
+  """A method and a number, as they should have been given."""
+  is_pair = isinstance(given, (tuple, list)) and len(given) == 2
+  if not is_pair or not isinstance(given[1], int):
+    raise ValueError(
+      f"run.batch_size is {given!r}; it is a number of sequences, or a pair "
+      'such as ("tokens_per_batch", 2048)'
+    )
+  return given[0], given[1]
 
 
 def _from_method(

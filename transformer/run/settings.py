@@ -220,13 +220,23 @@ def lengths(sequence_length: int | Mapping[str, int] | None) -> dict[str, int]:
   """Tokens per row of each feature, from one number for all or one for each.
 
   Raises:
-    ValueError: there are none.
+    ValueError: there are none, or one is no number of tokens.
   """
   if sequence_length is None:
     raise ValueError(
       "run.sequence_length is not set; set it to tokens per row, for example "
       '{"inputs": 128, "targets": 128}'
     )
-  if isinstance(sequence_length, int):
-    return {"inputs": sequence_length, "targets": sequence_length}
-  return dict(sequence_length)
+  row = sequence_length
+  if isinstance(row, int):
+    row = {"inputs": row, "targets": row}
+  if not isinstance(row, Mapping) or not all(map(_is_length, row.values())):
+    raise ValueError(
+      f"run.sequence_length is {sequence_length!r}; it is a number of tokens, "
+      'at least 1, or one for each feature: {"inputs": 128, "targets": 128}'
+    )
+  return dict(row)
+
+
+def _is_length(value: object) -> bool:
+  return isinstance(value, int) and value >= 1

@@ -52,6 +52,12 @@ def test_an_impossible_batch_is_refused(row, method_and_value, message):
     )
 
 
+@pytest.mark.parametrize("wrong", ["x", 2.5, None, (1,), ("tokens", "x")])
+def test_a_batch_size_is_a_number_or_a_pair(wrong):
+  with pytest.raises(ValueError, match="a number of sequences, or a pair"):
+    batch_sizes.compute_batch_size({"targets": 8}, "", "", wrong)
+
+
 def test_a_batch_of_sequences_needs_no_lengths():
   size = batch_sizes.compute_batch_size(
     None, "batch:4", "batch:batch", ("sequences_per_replica", 2)

@@ -63,6 +63,14 @@ def test_lengths_are_one_number_or_one_for_each_feature():
     settings.lengths(None)
 
 
+@pytest.mark.parametrize(
+  "wrong", [0, 2.5, "8", [8, 8], {"targets": 0}, {"targets": "a"}]
+)
+def test_a_length_is_a_number_of_tokens(wrong):
+  with pytest.raises(ValueError, match=r"sequence_length is .* at least 1"):
+    settings.lengths(wrong)
+
+
 def test_a_model_that_reads_inputs_needs_their_length(tmp_path):
   fine = small_runs.make_settings(tmp_path, model_type="bitransformer")
   with pytest.raises(
