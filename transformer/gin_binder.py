@@ -102,9 +102,10 @@ class Binder:
     for (scope, name, parameter), binding in self._live.items():
       if not parameter or name == "gin.macro":
         continue
-      text = gin_types.text_for_number(scope, name, parameter)
-      if text is not None:
-        raise binding.source.error(
+      found = gin_types.text_for_number(scope, name, parameter)
+      if found is not None:
+        text, macro = found
+        raise self._defined.get(macro, binding.source).error(
           f"{binding.selector}.{parameter} is a number, got the text {text!r}"
         )
 

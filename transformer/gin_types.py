@@ -11,7 +11,9 @@ from . import gin_names
 _NUMBERS = frozenset({"int", "float", "bool", "None"})
 
 
-def text_for_number(scope: str, name: str, parameter: str) -> str | None:
+def text_for_number(
+  scope: str, name: str, parameter: str
+) -> tuple[str, str] | None:
   """The text that is bound to a parameter that is annotated as a number.
 
   Args:
@@ -20,7 +22,7 @@ def text_for_number(scope: str, name: str, parameter: str) -> str | None:
     parameter: the name of one of its parameters; it is bound.
 
   Returns:
-    The text, whether bound itself or by way of macros; None where the
+    The text, and the macro that it is the value of, or ""; None where the
     parameter takes a text, or is bound to something else.
   """
   kinds = gin_names.annotation(name, parameter).split("|")
@@ -28,11 +30,11 @@ def text_for_number(scope: str, name: str, parameter: str) -> str | None:
     return None
   place = f"{scope}/{name}" if scope else name
   value = gin.query_parameter(f"{place}.{parameter}")
-  seen: set[str] = set()
-  while _is_macro(value) and str(value) not in seen:
-    seen.add(str(value))
+  macros = [""]  # on the way; one that comes back has no value at all
+  while _is_macro(value) and str(value) not in macros:
+    macros.append(str(value))
     value = gin.query_parameter(str(value))
-  return value if isinstance(value, str) else None
+  return (value, macros[-1][1:]) if isinstance(value, str) else None
 
 
 def _is_macro(value: object) -> bool:

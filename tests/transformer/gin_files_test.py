@@ -385,7 +385,7 @@ MISTAKES = [
   ),
   (
     "t = '1'\nUnitransformer.sample_autoregressive.temperature = %t",
-    "line 2: Unitransformer.sample_autoregressive.temperature is a number, "
+    "line 1: Unitransformer.sample_autoregressive.temperature is a number, "
     "got the text '1'",
   ),
   ("run.train_steps", "line 1: wanted `name.parameter = value`"),
