@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 
+from .names import scoped_name, unique_name
 from .pretty import to_text
 from .shape import Shape, ShapeLike, to_shape
 
@@ -78,6 +80,8 @@ class Graph:
   def __init__(self) -> None:
     self._operations: list[Operation] = []
     self._names: dict[str, int] = {}
+    # Names of layers by the entry of a variable scope that they are in.
+    self.layer_names: MutableMapping[Any, set[str]] = WeakKeyDictionary()
     self.name_to_variable: dict[str, Any] = {}
     self.random_salt: tf.Tensor | None = None
     self.step: tf.Tensor | None = None  # int64 scalar, counted from 0
@@ -104,26 +108,14 @@ class Graph:
 
   def unique_name(self, name: str, mark_as_used: bool = True) -> str:
     """`name` in the current variable scope, with a number if it is taken."""
-    scope = tf.compat.v1.get_variable_scope().name
-    name = f"{scope}/{name}" if scope else name
-    key = name.lower()
-    count = self._names.get(key, 0)
-    unique = f"{name}_{count}" if count else name
-    while count and unique.lower() in self._names:  # somebody chose that name
-      count += 1
-      unique = f"{name}_{count}"
-    if mark_as_used:
-      self._names[key] = count + 1
-      self._names.setdefault(unique.lower(), 1)
-    return unique
+    return unique_name(scoped_name(name), self._names, mark_as_used)
 
   def capture_operations(
     self, fn: Callable[[], Any]
   ) -> tuple[Any, list[Operation]]:
     """Calls `fn`; returns its result and the operations that it made."""
     start = len(self._operations)
-    result = fn()
-    return result, self._operations[start:]
+    return fn(), self._operations[start:]
 
   def detach(self, operations: Iterable[Operation]) -> None:
     """Takes operations out of the program, to be run inside another one."""

@@ -15,6 +15,7 @@ from typing import Any
 import tensorflow as tf
 
 from ..core.graph import Tensor
+from ..core.names import layer_scope
 from ..core.shape import Dimension, Shape
 from ..ops import initializers
 from ..ops.binary import add, multiply
@@ -129,7 +130,7 @@ def dense(  # noqa: PLR0913  the original's signature
   experts = list(expert_dims or ())
   x, reduced = _without_clash(x, reduced, new)
   dtype = _variable_dtype(variable_dtype, master_dtype, slice_dtype, x)
-  with tf.compat.v1.variable_scope(name, default_name="dense"):
+  with layer_scope(x.graph, name, "dense"):
     if kernel_weights is None:
       kernel_weights = _kernel(
         x, new, reduced, experts, kernel_initializer, dtype
@@ -160,7 +161,7 @@ def get_dense_kernel_weights(  # noqa: PLR0913  the original's signature
     A tensor of the expert, the reduced and the new dimensions, in this order.
   """
   dtype = _variable_dtype(variable_dtype, master_dtype, slice_dtype, x)
-  with tf.compat.v1.variable_scope(name, default_name="dense"):
+  with layer_scope(x.graph, name, "dense"):
     return _kernel(
       x,
       _as_list(new_dims),

@@ -8,6 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from ..core.graph import Tensor
+from ..core.names import layer_scope
 from ..core.shape import Dimension
 from ..ops.random import dropout as drop
 from ..ops.unary import relu
@@ -39,7 +40,7 @@ def dense_relu_dense(
   """
   channels = x.shape.dims[-1]
   dtype = VariableDType(master_dtype, slice_dtype, x.dtype)
-  with tf.compat.v1.variable_scope(name, default_name="dense_relu_dense"):
+  with layer_scope(x.graph, name, "dense_relu_dense"):
     h = dense(
       x,
       hidden_channels,

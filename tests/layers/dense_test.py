@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import mesh_tf2 as mtf
 
@@ -186,6 +187,29 @@ def test_dense_relu_dense_maps_to_what_is_hidden_and_back():
   x = np.arange(24).reshape(4, 6)
   hidden = np.maximum(x @ w["f/wi/kernel"], 0)
   np.testing.assert_allclose(y, hidden @ w["f/wo/kernel"], rtol=1e-4)
+
+
+def test_layers_without_a_name_are_numbered_for_each_graph_and_scope():
+  def names():
+    x = mtf.zeros(mtf.Mesh(mtf.Graph(), "mesh"), "a:2 b:3")
+    for _ in range(2):
+      with tf.compat.v1.variable_scope("tower"):  # both have the same weights
+        mtf.layers.dense(x, H, use_bias=False)
+        mtf.layers.dense(x, H, use_bias=False)
+    mtf.layers.dense(x, H, use_bias=False, name="dense")
+    mtf.layers.dense(x, H, use_bias=False)
+    return list(x.graph.name_to_variable)
+
+  assert (
+    names()
+    == names()
+    == [
+      "tower/dense/kernel",
+      "tower/dense_1/kernel",
+      "dense/kernel",
+      "dense_1/kernel",
+    ]
+  )
 
 
 def test_dropout_in_dense_relu_dense_is_shared_as_it_is_told():
