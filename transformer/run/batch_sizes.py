@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import gin
 
@@ -73,7 +74,7 @@ def num_replicas(
   )
 
 
-def _pair(given: object) -> tuple[str, int]:
+def _pair(given: Any) -> tuple[str, int]:
   """A method and a number, as they should have been given."""
   is_pair = isinstance(given, (tuple, list)) and len(given) == 2
   if not is_pair or not isinstance(given[1], int):
