@@ -38,7 +38,8 @@ class CheckpointDirectory:
     keep: how many of the newest to keep; None for all.
 
   Raises:
-    ValueError: `keep` is not at least 1.
+    ValueError: `keep` is not at least 1, or checkpoints could not be read again
+      from a folder of this name.
   """
 
   def __init__(
@@ -47,6 +48,7 @@ class CheckpointDirectory:
     if keep is not None and keep < 1:
       raise ValueError(f"keep is {keep}; it is at least 1, or None to keep all")
     self.directory = os.fspath(directory)
+    files.check_literal(self.directory)
     self.keep = keep
     # What is known to be whole: its files, and whether their data was read.
     self._whole: dict[int, tuple[object, bool]] = {}

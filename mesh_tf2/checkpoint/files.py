@@ -47,6 +47,22 @@ def join(folder: str, name: str) -> str:
   return f"{folder.rstrip('/')}/{name}"
 
 
+def check_literal(path: str) -> None:
+  """Checks that TensorFlow will find a checkpoint of this path again.
+
+  It looks for one by a pattern, in which these characters are not themselves.
+
+  Raises:
+    ValueError: the path holds one of them.
+  """
+  for character in "[\\":
+    if character in path:
+      raise ValueError(
+        f"{path}: TensorFlow cannot read checkpoints from a path with "
+        f"{character!r} in it; take another name"
+      )
+
+
 def names(folder: str) -> list[str]:
   """What is in a folder; nothing, if there is no such folder.
 

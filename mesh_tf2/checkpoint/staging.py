@@ -36,8 +36,18 @@ def is_temporary(name: str) -> bool:
 
 @contextlib.contextmanager
 def staging(prefix: str) -> Iterator[str]:
-  """A folder beside a checkpoint's files, which is gone afterwards."""
-  beside, _ = files.split(prefix)
+  """A folder beside a checkpoint's files, which is gone afterwards.
+
+  Raises:
+    ValueError: the checkpoint has no name, or one that cannot be read again.
+  """
+  files.check_literal(prefix)
+  beside, name = files.split(prefix)
+  if not name:
+    raise ValueError(
+      f"{prefix!r} is no path of a checkpoint: the name is missing, as in "
+      f"{files.join(beside, 'model.ckpt-100')!r}"
+    )
   files.make_folder(beside)
   remove_abandoned(beside)
   folder = temporary(prefix)

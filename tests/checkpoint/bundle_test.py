@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from mesh_tf2.checkpoint import Reader, Slice, bundle, merge, write, write_part
+from mesh_tf2.checkpoint import (
+  CheckpointDirectory,
+  Reader,
+  Slice,
+  bundle,
+  merge,
+  write,
+  write_part,
+)
 
 from tests.checkpoint import slicing
 
@@ -298,3 +306,21 @@ def test_a_checkpoint_that_is_not_there_is_named(tmp_path):
   write(path, [slicing.whole("w", [1.0])])
   with pytest.raises(FileNotFoundError, match="give the path without its suf"):
     Reader(f"{path}.index")
+
+
+@pytest.mark.parametrize("name", ["a[1]", "a\\b"])
+def test_a_path_that_could_not_be_read_again_is_not_written(tmp_path, name):
+  slices = [slicing.whole("w", [1.0])]
+  with pytest.raises(ValueError, match="cannot read checkpoints from a path"):
+    write(tmp_path / name / "model.ckpt-1", slices)
+  with pytest.raises(ValueError, match="cannot read checkpoints from a path"):
+    CheckpointDirectory(tmp_path / name)
+  assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["", "folder/"])
+def test_a_checkpoint_has_a_name(tmp_path, monkeypatch, name):
+  monkeypatch.chdir(tmp_path)
+  with pytest.raises(ValueError, match=r"the name is missing, as in '.*-100'"):
+    write(name, [slicing.whole("w", [1.0])])
+  assert not list(tmp_path.iterdir())
