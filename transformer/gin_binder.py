@@ -17,6 +17,7 @@ from .gin_statements import (
 )
 
 SKIP_FLAG = "--gin_skip_unknown"
+MODEL_DIR = "model_dir"  # a flag, and the macro that it gives a value
 
 # How like a registered name another has to look to be a slip of the pen even
 # where names of missing packages are skipped, or are new macros.
@@ -73,10 +74,9 @@ class Binder:
     for binding in self._live.values():
       for macro in binding.macros:
         if macro.name not in self._defined and not _is_bound(macro.name):
-          near = gin_names.nearest(macro.name, self._defined)
           raise macro.source.error(
-            f"the macro {macro.name!r} has no value; give it one: "
-            f"{macro.name} = ...{_did_you_mean(near)}"
+            f"the macro {macro.name!r} has no value; "
+            + self._value_for(macro.name)
           )
     for name, source in self._defined.items():
       if name not in self._used:
@@ -108,6 +108,13 @@ class Binder:
         raise self._defined.get(macro, binding.source).error(
           f"{binding.selector}.{parameter} is a number, got the text {text!r}"
         )
+
+  def _value_for(self, macro: str) -> str:
+    """How to give a macro its value."""
+    if macro == MODEL_DIR:
+      return f"name the folder with --{MODEL_DIR}"
+    near = gin_names.nearest(macro, self._defined)
+    return f"give it one: {macro} = ...{_did_you_mean(near)}"
 
   def _bind_macro(self, binding: Binding) -> None:
     scope = f"{binding.scope}/" if binding.scope else ""

@@ -339,6 +339,10 @@ MISTAKES = [
     "did you mean 'd_model'?",
   ),
   (
+    "run.mesh_shape = %model_dir",
+    "the macro 'model_dir' has no value; name the folder with --model_dir",
+  ),
+  (
     "a = %b\nUnitransformer.d_model = %a",
     "line 1: the macro 'b' has no value; give it one: b = ...",
   ),
