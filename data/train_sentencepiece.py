@@ -58,6 +58,7 @@ def train_sentencepiece(  # noqa: PLR0913
     FileNotFoundError: if a file is missing.
     ValueError: if the text is empty, too small for `vocab_size`, or has more
       characters than `vocab_size` has room for.
+    KeyboardInterrupt: Ctrl-C was pressed.
   """
   sentences = itertools.islice(_sentences(files_or_iterator), max_sentences)
   model = io.BytesIO()
@@ -78,6 +79,8 @@ def train_sentencepiece(  # noqa: PLR0913
       minloglevel=2,  # errors
     )
   except RuntimeError as error:
+    if "KeyboardInterrupt" in str(error):  # came while it asked for a sentence
+      raise KeyboardInterrupt from None
     raise ValueError(_explain(str(error), vocab_size)) from error
   prefix = model_prefix.removesuffix(".model")
   _write(f"{prefix}.vocab", _list_of_pieces(model.getvalue()))

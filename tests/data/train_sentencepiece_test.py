@@ -165,3 +165,13 @@ def test_the_command_fails_in_one_line_without_a_stack_trace(
   error = capsys.readouterr().err
   assert message in error
   assert error.count("\n") == 1
+
+
+def test_ctrl_c_is_not_taken_for_a_mistake(tmp_path):
+  def sentences():
+    yield "One book."
+    raise KeyboardInterrupt
+
+  with pytest.raises(KeyboardInterrupt):
+    train_sentencepiece(sentences(), str(tmp_path / "model"), 20)
+  assert not list(tmp_path.iterdir())
