@@ -40,9 +40,17 @@ def relative_position_bucket(
 
   Returns:
     Int32, in [0, num_buckets).
+
+  Raises:
+    ValueError: there are too few buckets: each side needs two.
   """
   back = mtf.negative(relative_position)
   side = num_buckets // 2 if bidirectional else num_buckets
+  if side < 2:
+    raise ValueError(
+      f"relative_attention_num_buckets is {num_buckets}; set it to at least "
+      f"{4 if bidirectional else 2}"
+    )
   distance = mtf.abs(back) if bidirectional else mtf.maximum(back, 0)
   # A table, since logarithms differ in the last bit from device to device.
   dim = mtf.Dimension("_distance", max_distance + 1)

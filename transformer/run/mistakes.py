@@ -31,12 +31,22 @@ def mistake(error: BaseException) -> str | None:
     return _without_gin(str(error))
   if isinstance(error, _DISK):
     return error.message.partition("\n")[0]
+  if isinstance(error, tf.errors.InvalidArgumentError):
+    return _broken_data(error.message)
   text = str(error)
   if isinstance(error, RuntimeError) and _MISSING_BINDINGS in text:
     return _missing_bindings(text)
   if isinstance(error, ValueError) and _raised_by_us(error):
     return _without_gin(text)
   return None
+
+
+def _broken_data(message: str) -> str | None:
+  """What a check inside the reading of data found; None for any other error."""
+  match = re.search(
+    r"assertion failed: \[(.*?)\] \[(.*?)\]", message, re.DOTALL
+  )
+  return match and f"{match.group(1)} {match.group(2)}"
 
 
 def _raised_by_us(error: BaseException) -> bool:

@@ -159,3 +159,11 @@ def test_cross_attention_has_no_contextual_bias():
   layer = SelfAttention(num_heads=4, relative_attention_type="contextual")
   with pytest.raises(ValueError, match="must be None, 'bias' or 'bias_shared'"):
     running.run(lambda mesh: enc_dec_attention_bias(layer, spans(mesh), []))
+
+
+@pytest.mark.parametrize(("bidirectional", "least"), [(True, 4), (False, 2)])
+def test_too_few_buckets_are_an_error(bidirectional, least):
+  mesh = mtf.Mesh(mtf.Graph(), "mesh")
+  x = mtf.zeros(mesh, "length:3", tf.int32)
+  with pytest.raises(ValueError, match=f"set it to at least {least}"):
+    relative_position_bucket(x, bidirectional, least - 1)

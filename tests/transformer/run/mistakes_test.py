@@ -6,6 +6,7 @@ import pytest
 import tensorflow as tf
 
 import mesh_tf2 as mtf
+from mesh_tf2.data.text_pair import split_at_tab
 from mesh_tf2.transformer.run import batch_sizes, mesh_shapes, mistakes
 
 
@@ -59,3 +60,11 @@ def test_a_parameter_that_nothing_sets_is_named_with_a_way_out():
 )
 def test_a_fault_of_the_program_keeps_its_stack_trace(call):
   assert told(call) is None
+
+
+def test_a_line_that_reading_refuses_is_shown_without_a_stack_trace():
+  lines = tf.data.Dataset.from_tensors("no tab here").map(split_at_tab)
+  text = told(lambda: next(iter(lines)))
+  assert text == (
+    "a line must be `inputs TAB targets`, with one tab; got no tab here"
+  )
