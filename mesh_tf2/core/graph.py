@@ -243,7 +243,10 @@ class Operation:
 
   def clone(self, inputs: Sequence[Tensor]) -> Operation:
     """The same operation on other inputs."""
-    raise NotImplementedError(f"{self.name} cannot be cloned")
+    raise NotImplementedError(
+      f"{self.name} cannot be run a second time, as recompute_grad does; call "
+      "it outside of the function that is recomputed"
+    )
 
   @property
   def to_string(self) -> str:

@@ -1,6 +1,7 @@
 """Gradients that are written by hand, or that compute again."""
 
 import numpy as np
+import pytest
 
 import mesh_tf2 as mtf
 from mesh_tf2.autodiff.custom_gradient import custom_gradient, recompute_grad
@@ -96,3 +97,17 @@ def test_custom_gradient_replaces_the_gradient():
   y = custom_gradient(mtf.square, grad_fn, [x])
   got = values(mesh, [y, *mtf.gradients([y], [x])])
   np.testing.assert_array_equal(got, [[1, 1], [7, 7]])
+
+
+def test_a_loop_inside_what_is_recomputed_is_told_where_to_go():
+  mesh = new_mesh()
+  x = mtf.ones(mesh, [A])
+
+  def loop(x):
+    return mtf.while_loop(
+      lambda x: mtf.less(mtf.reduce_sum(x), 9.0), lambda x: [x + x], [x]
+    )[0]
+
+  y = recompute_grad(loop, [x])
+  with pytest.raises(NotImplementedError, match="outside of the function"):
+    mtf.gradients([y], [x])

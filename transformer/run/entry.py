@@ -189,7 +189,7 @@ def run(  # noqa: PLR0913  names of the original, and their order
     optimizer=optimizer,
     learning_rate=None if rate is None else schedule(rate),
     steps=steps,
-    total_steps=total_run_steps or steps,
+    total_steps=steps if total_run_steps is None else total_run_steps,
     iterations_per_loop=iterations_per_loop,
     save_steps=save_checkpoints_steps,
     keep_checkpoints=keep_checkpoint_max,

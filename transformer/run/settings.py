@@ -111,6 +111,7 @@ class Training:
   def __post_init__(self) -> None:
     for parameter, value in (
       ("train_steps", self.steps),
+      ("total_run_steps", self.total_steps),
       ("iterations_per_loop", self.iterations_per_loop),
       ("save_checkpoints_steps", self.save_steps),
       ("log_steps", self.log_steps),
@@ -183,10 +184,21 @@ class Settings:
 
 
 def schedule(rate: float | Schedule | Sequence[float | Schedule]) -> Schedule:
-  """A schedule from a number, a schedule, or the factors of one."""
+  """A schedule from a number, a schedule, or the factors of one.
+
+  Raises:
+    ValueError: it is something else, or there are no factors.
+  """
   if callable(rate):
     return rate
   factors = list(rate) if isinstance(rate, (list, tuple)) else [rate]
+  odd = [x for x in factors if not (callable(x) or isinstance(x, (int, float)))]
+  if odd or not factors:
+    raise ValueError(
+      f"run.learning_rate_schedule is {rate!r}; it is a number, a schedule "
+      "such as @learning_rate_schedules.learning_rate_schedule_noam, or a list of "
+      "these, which are multiplied"
+    )
 
   def product(step: Any, total_train_steps: Any) -> tf.Tensor:
     return product_learning_rate(step, total_train_steps, factors, offset=0)

@@ -98,3 +98,14 @@ def test_a_learning_rate_is_a_number_a_schedule_or_factors():
 def test_an_unknown_type_of_model_is_answered_with_the_known_ones():
   with pytest.raises(ValueError, match=r"'lmm'; take one of bitransformer, lm"):
     models.build_model("lmm", 8, 8)
+
+
+@pytest.mark.parametrize("rate", ["fast", [], [0.1, None]])
+def test_a_rate_that_is_none_is_told_what_it_can_be(rate):
+  with pytest.raises(ValueError, match=r"learning_rate_schedule is .*number"):
+    settings.schedule(rate)
+
+
+def test_a_plan_for_no_steps_is_refused(tmp_path):
+  with pytest.raises(ValueError, match=r"run.total_run_steps is 0"):
+    small_runs.make_settings(tmp_path, total_steps=0)
