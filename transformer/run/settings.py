@@ -196,8 +196,8 @@ def schedule(rate: float | Schedule | Sequence[float | Schedule]) -> Schedule:
   if odd or not factors:
     raise ValueError(
       f"run.learning_rate_schedule is {rate!r}; it is a number, a schedule "
-      "such as @learning_rate_schedules.learning_rate_schedule_noam, or a list of "
-      "these, which are multiplied"
+      "such as @learning_rate_schedules.learning_rate_schedule_noam, or a list "
+      "of these, which are multiplied"
     )
 
   def product(step: Any, total_train_steps: Any) -> tf.Tensor:
