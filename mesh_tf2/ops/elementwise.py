@@ -274,6 +274,18 @@ def binary(
   )
 
 
+def _commutative(
+  label: str, x1: Any, x2: Any, output_shape: ShapeLike | None, name: str | None
+) -> Tensor:
+  """A row of `BINARY` whose operands may change places, one being a number."""
+  if isinstance(x2, Tensor) and not isinstance(x1, Tensor):
+    x1, x2 = x2, x1
+  if isinstance(x2, Tensor) or not isinstance(x1, Tensor):
+    return binary(label, x1, x2, output_shape)
+  y: Tensor = apply(Scalar(label, BINARY[label][0], x2), x1, name=name)
+  return y if output_shape is None else broadcast(y, output_shape)
+
+
 def add(
   x1: Any,
   x2: Any,
@@ -281,12 +293,7 @@ def add(
   name: str | None = None,
 ) -> Tensor:
   """Sum, broadcasting by name; one operand may be a number."""
-  if not isinstance(x2, Tensor) and isinstance(x1, Tensor):
-    y = apply(Scalar("add", tf.add, x2), x1, name=name)
-    return y if output_shape is None else broadcast(y, output_shape)
-  if not isinstance(x1, Tensor):
-    return add(x2, x1, output_shape, name)
-  return binary("add", x1, x2, output_shape)
+  return _commutative("add", x1, x2, output_shape, name)
 
 
 def multiply(
@@ -296,12 +303,7 @@ def multiply(
   name: str | None = None,
 ) -> Tensor:
   """Product, broadcasting by name; one operand may be a number."""
-  if not isinstance(x2, Tensor) and isinstance(x1, Tensor):
-    y = apply(Scalar("multiply", tf.multiply, x2), x1, name=name)
-    return y if output_shape is None else broadcast(y, output_shape)
-  if not isinstance(x1, Tensor):
-    return multiply(x2, x1, output_shape, name)
-  return binary("multiply", x1, x2, output_shape)
+  return _commutative("multiply", x1, x2, output_shape, name)
 
 
 def greater(x1: Any, x2: Any, output_shape: ShapeLike | None = None) -> Tensor:
