@@ -38,7 +38,7 @@ class Program:
   Args:
     mesh_shape: the mesh dimensions, `"rows:2;cols:4"`; none are one processor.
     layout: `"batch:rows;hidden:cols"`.
-    seed: of initial values and random numbers.
+    seed: of initial values and random numbers, an int of 64 bits.
     devices: a device for each processor, in row-major order. Without it, the
       mesh is a virtual one on one device.
     strict: whether a layout rule or mesh dimension that splits nothing is an
@@ -46,6 +46,7 @@ class Program:
 
   Raises:
     LayoutError: the number of devices is not that of the processors.
+    ValueError: the seed has more than 64 bits.
 
   Example:
     >>> import mesh_tf2 as mtf
@@ -75,6 +76,7 @@ class Program:
       if devices is None
       else PlacementMeshImpl(mesh_shape, layout, devices)
     )
+    _check_seed(seed)
     self.seed = tf.Variable(seed, dtype=tf.int64, trainable=False, name="seed")
     self.step = tf.Variable(0, dtype=tf.int64, trainable=False, name=STEP_NAME)
     self.store: dict[str, LaidOutVariable] = {}
@@ -244,6 +246,13 @@ class ProgramFunction:
   def build(self, *args: Any, **kwargs: Any) -> None:
     """Traces it for arguments or `tf.TensorSpec`s, and makes its variables."""
     self.tf_function.get_concrete_function(*args, **kwargs)
+
+
+def _check_seed(seed: int) -> None:
+  if not isinstance(seed, int) or not -(2**63) <= seed < 2**63:
+    raise ValueError(
+      f"seed is {seed!r}; it is a whole number from -2**63 to 2**63 - 1"
+    )
 
 
 class ProgramVariable:

@@ -271,3 +271,11 @@ def test_keywords_go_to_tf_function_and_xla_compiles_the_language():
   compiled = program.function(model, jit_compile=True)(ids)
   for x, y in zip(plain, compiled, strict=True):
     np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", [2**63, -(2**63) - 1, 0.5, "1"])
+def test_a_seed_is_a_whole_number_of_64_bits(seed):
+  with pytest.raises(
+    ValueError, match=r"seed is .*; it is a whole number from"
+  ):
+    mtf.Program(seed=seed)

@@ -3,6 +3,7 @@
 import dataclasses
 import importlib
 import importlib.util
+from collections.abc import Mapping
 
 import gin
 from absl import logging
@@ -69,8 +70,10 @@ class Binder:
 
     Raises:
       GinFileError: if a value that counts names a macro without a value, or a
-        macro that nothing uses looks like one that is used.
+        macro that nothing uses looks like one that is used, or macros lead in
+        a circle.
     """
+    self._check_circles()
     for binding in self._live.values():
       for macro in binding.macros:
         if macro.name not in self._defined and not _is_bound(macro.name):
@@ -107,6 +110,26 @@ class Binder:
         text, macro = found
         raise self._defined.get(macro, binding.source).error(
           f"{binding.selector}.{parameter} is a number, got the text {text!r}"
+        )
+
+  def _check_circles(self) -> None:
+    """Checks that no macro has its value from itself, on whatever way."""
+    macros = {
+      name: binding
+      for (_, function, name), binding in self._live.items()
+      if function == "gin.macro"
+    }
+    for start in macros:
+      way = _circle(start, macros)
+      if way:
+        places = "; ".join(
+          f"{x.source.file}, line {x.source.line}: {x.source.text.strip()}"
+          for x in (macros[name] for name in way[1:])
+        )
+        raise macros[start].source.error(
+          f"the macro {start!r} has its value from itself"
+          + (f", by way of {places}" if places else "")
+          + "; give one of them a value of its own"
         )
 
   def _value_for(self, macro: str) -> str:
@@ -162,10 +185,11 @@ class Binder:
       return None
     if self.skip_unknown and self._is_of_missing_package(selector):
       return None
+    is_slip = gin_names.nearest_selector(selector, SLIP) is not None
     raise source.error(
       f"there is no configurable {selector!r}"
       + _did_you_mean(gin_names.nearest_selector(selector))
-      + self._hint(selector)
+      + ("" if is_slip else self._hint(selector))
     )
 
   def _is_of_missing_package(self, selector: str) -> bool:
@@ -215,6 +239,21 @@ class Binder:
         f"there is no module {error.name!r}{_way_out(package)}"
       ) from None
     _parse(statement.text, statement.source)
+
+
+def _circle(start: str, macros: Mapping[str, Binding]) -> list[str]:
+  """The macros on the way from `start` back to itself, or none."""
+  ways = [[start]]
+  seen = set()
+  while ways:
+    way = ways.pop()
+    for macro in macros[way[-1]].macros:
+      if macro.name == start:
+        return way
+      if macro.name in macros and macro.name not in seen:
+        seen.add(macro.name)
+        ways.append([*way, macro.name])
+  return []
 
 
 def _way_out(package: str) -> str:

@@ -347,6 +347,17 @@ MISTAKES = [
     "line 1: the macro 'b' has no value; give it one: b = ...",
   ),
   (
+    "d_model = %d_ff\nd_ff = %d_model",
+    "line 1: the macro 'd_model' has its value from itself, by way of "
+    "mine.gin, line 2: d_ff = %d_model; give one of them a value of its own",
+  ),
+  (
+    "a = %b\nb = %c\nc = [%d, %b]\nd = 1",
+    "line 2: the macro 'b' has its value from itself, by way of mine.gin, "
+    "line 3: c = [%d, %b]; give",
+  ),
+  ("a = %a", "line 1: the macro 'a' has its value from itself; give"),
+  (
     "d_modle = 512",
     "line 1: nothing uses the macro 'd_modle'; did you mean 'd_model'?",
   ),
@@ -412,6 +423,11 @@ def test_a_mistake_in_a_parameter_is_told_as_such(parse):
     "--gin_param, line 1: run has no parameter 'train_step'; did you mean "
     "'train_steps'?\n  run.train_step = 3"
   )
+
+
+def test_a_slip_in_a_known_name_gets_no_advice_to_install_something(parse):
+  told = complaint(parse, "transformer_layer.SelfAttention.num_heads = 4")
+  assert "install" not in told
 
 
 def test_what_is_overridden_need_not_have_a_value(parse):

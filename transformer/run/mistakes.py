@@ -28,6 +28,8 @@ def mistake(error: BaseException) -> str | None:
     A message of a few lines, or None.
   """
   if isinstance(error, OSError):
+    if error.filename is not None and error.strerror:
+      return f"{error.filename}: {error.strerror}"
     return _without_gin(str(error))
   if isinstance(error, _DISK):
     return error.message.partition("\n")[0]

@@ -120,6 +120,12 @@ class Training:
         raise ValueError(
           f"run.{parameter} is {value!r}; it is a number of steps, at least 1"
         )
+    keep = self.keep_checkpoints
+    if keep is not None and keep < 1:
+      raise ValueError(
+        f"run.keep_checkpoint_max is {keep}; it is at least 1, or None to keep "
+        "all"
+      )
 
 
 @dataclasses.dataclass(frozen=True)

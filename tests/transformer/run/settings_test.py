@@ -49,6 +49,11 @@ def test_a_number_of_steps_is_at_least_one(tmp_path, parameter):
     small_runs.make_settings(tmp_path, **{parameter: 0})
 
 
+def test_at_least_one_checkpoint_is_kept(tmp_path):
+  with pytest.raises(ValueError, match=r"run\.keep_checkpoint_max is 0; it is"):
+    small_runs.make_settings(tmp_path, keep_checkpoints=0)
+
+
 def test_a_model_dir_is_needed():
   with pytest.raises(
     ValueError, match="model_dir is empty; name it with --mod"
