@@ -64,6 +64,7 @@ from .spmd.mesh import MeshImpl as MeshImpl
 # Floor 3: operations.
 from .ops import initializers as initializers
 from .ops import operators as _operators
+from .ops.arg_extremes import argmax as argmax, top_1 as top_1
 from .ops.binary import (
   add as add,
   add_n as add_n,
@@ -96,12 +97,10 @@ from .ops.effects import (
 )
 from .ops.elementwise import cast as cast
 from .ops.extremes import (
-  argmax as argmax,
   reduce_all as reduce_all,
   reduce_any as reduce_any,
   reduce_max as reduce_max,
   reduce_min as reduce_min,
-  top_1 as top_1,
 )
 from .ops.gather import gather as gather, scatter_add as scatter_add
 from .ops.linear.concat_split import (

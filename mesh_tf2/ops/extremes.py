@@ -1,7 +1,7 @@
-"""The largest and the smallest, all and any, and where the largest is.
+"""The largest and the smallest, all and any.
 
 Reducing a dimension that is split over a mesh axis costs an allreduce of what
-is left; finding the position of the largest costs another one.
+is left.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from ..core.errors import ShapeError
 from ..core.graph import Apply, Aval, Primitive, Tensor, apply
-from ..core.shape import Dimension, Shape, ShapeLike
+from ..core.shape import Shape, ShapeLike
 from ..spmd import slices as on_slice
 from ..spmd.laid_out import Slices
 from ..spmd.mesh import MeshImpl
@@ -53,7 +53,7 @@ class Extreme(Primitive):
     return Aval(self.output_shape, x.dtype)
 
   def gradient(self, op: Apply, dy: Tensor) -> list[Tensor | None]:
-    return [_to_ties(op.inputs[0], op.outputs[0], dy)]
+    return [to_ties(op.inputs[0], op.outputs[0], dy)]
 
   def lower(self, mesh: MeshImpl, op: Apply, x: Slices) -> Slices:
     shape = op.inputs[0].shape
@@ -75,56 +75,10 @@ class Extreme(Primitive):
     return op.inputs[0].shape
 
 
-def _to_ties(x: Tensor, y: Tensor, dy: Tensor) -> Tensor:
+def to_ties(x: Tensor, y: Tensor, dy: Tensor) -> Tensor:
   """The whole gradient to every element that equals the result."""
   whole = broadcast(dy, x.shape)
   return where(equal(x, y, x.shape), whole, zeros_like(whole), x.shape)
-
-
-@dataclasses.dataclass(frozen=True)
-class Top1(Primitive):
-  """The largest element along a dimension, and where it first occurs."""
-
-  dim: Dimension
-
-  def infer(self, x: Aval) -> tuple[Aval, ...]:
-    if not self.dim.size:
-      raise ShapeError(f"dimension {self.dim} has no largest element")
-    shape = x.shape - self.dim
-    return Aval(shape, x.dtype), Aval(shape, tf.int32)
-
-  def gradient(self, op: Apply, dy: Tensor, _: Tensor) -> list[Tensor | None]:
-    return [_to_ties(op.inputs[0], op.outputs[0], dy)]
-
-  def lower(self, mesh: MeshImpl, op: Apply, x: Slices) -> Any:
-    shape = op.inputs[0].shape
-
-    def find(x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-      x = on_slice.align(x, shape, Shape([*(shape - self.dim), self.dim]))
-      *front, n = x.shape.as_list()
-      where_ = tf.argmax(tf.reshape(x, [-1, n]), 1, tf.int32)
-      return tf.reduce_max(x, -1), tf.reshape(where_, front)
-
-    best, index = mesh.map_trailing(find, x)
-    axis = mesh.tensor_dimension_to_mesh_axis(self.dim)
-    if axis is None:
-      return best, index
-    part = self.dim.size // mesh.shape[axis].size
-    last = self.dim.size - 1
-    total = mesh.allreduce(best, (axis,), "MAX")
-
-    def claim(
-      mine: tf.Tensor, best: tf.Tensor, index: tf.Tensor, at: tf.Tensor
-    ) -> tf.Tensor:
-      begin = on_slice.append_axes(at * part, len(shape) - 1)
-      return tf.where(tf.equal(mine, best), index + begin, last)
-
-    coordinate = mesh.processor_coordinate(axis)
-    claims = mesh.map_trailing(claim, best, total, index, coordinate)
-    return total, mesh.allreduce(claims, (axis,), "MIN")
-
-  def iteration(self, op: Apply) -> Shape:
-    return op.inputs[0].shape
 
 
 def _reduce(
@@ -195,28 +149,3 @@ def reduce_any(
   row = ("reduce_any", tf.reduce_any, "MAX")
   dims = (output_shape, reduced_dim)
   return _reduce(row, x, disable_positional_args, dims, name)
-
-
-def top_1(
-  x: Tensor, reduced_dim: Dimension, name: str | None = None
-) -> tuple[Tensor, Tensor]:
-  """The largest element along a dimension, and its position.
-
-  Args:
-    x: numbers.
-    reduced_dim: a dimension of `x`; it may be split.
-    name: a name for the operation.
-
-  Returns:
-    The values, and the int32 positions: the first one of several. Both have
-    the shape of `x` without `reduced_dim`.
-  """
-  values, indices = apply(Top1(reduced_dim), x, name=name)
-  return values, indices
-
-
-def argmax(
-  x: Tensor, reduced_dim: Dimension, name: str | None = None
-) -> Tensor:
-  """The position of the largest element, the first one of several: int32."""
-  return top_1(x, reduced_dim, name)[1]

@@ -17,10 +17,10 @@ from ..core.shape import Dimension, Shape
 from ..spmd import slices as on_slice
 from ..spmd.laid_out import Slices
 from ..spmd.mesh import MeshImpl
+from .arg_extremes import argmax
 from .binary import add
 from .cast import cast
 from .elementwise import multiply
-from .extremes import argmax
 from .gather import gather, scatter_add
 from .random import random_uniform
 from .unary import log, negative
