@@ -27,6 +27,7 @@ class CustomGradientOperation(Operation):
     fn_outputs: Sequence[Tensor],
     grad_fn: Callable[..., Sequence[Tensor | None]],
     forward_operations: Sequence[Operation],
+    fills_gradients: bool = True,
     name: str | None = None,
   ) -> None:
     super().__init__([*all_inputs, *fn_outputs], name=name or "custom_gradient")
@@ -35,6 +36,7 @@ class CustomGradientOperation(Operation):
     self._fn_outputs = list(fn_outputs)
     self._grad_fn = grad_fn
     self.forward_operations = list(forward_operations)
+    self.fills_gradients = fills_gradients
     self._outputs = [
       Tensor(self, y.shape, y.dtype, index=i) for i, y in enumerate(fn_outputs)
     ]
@@ -64,6 +66,7 @@ class CustomGradientOperation(Operation):
       [other[y] for y in self._fn_outputs],
       self._grad_fn,
       self.forward_operations,
+      self.fills_gradients,
     )
 
 
@@ -71,6 +74,7 @@ def custom_gradient(
   fn: Callable[..., Any],
   grad_fn: Callable[..., Sequence[Tensor | None]],
   explicit_inputs: Sequence[Tensor],
+  fills_gradients: bool = True,
 ) -> Any:
   """Calls `fn`, and replaces its gradient.
 
@@ -81,6 +85,8 @@ def custom_gradient(
       output_grads)` returns a gradient for each of `all_inputs`: the explicit
       inputs, then the other floating tensors that `fn` uses.
     explicit_inputs: the arguments of `fn`.
+    fills_gradients: whether the gradient of an output that nothing depends on
+      is given as zeros; otherwise as None.
 
   Returns:
     What `fn` returns.
@@ -98,7 +104,12 @@ def custom_gradient(
   )
   others = [x for x in used if x not in explicit_inputs]
   ys = CustomGradientOperation(
-    explicit_inputs, [*explicit_inputs, *others], outputs, grad_fn, inner
+    explicit_inputs,
+    [*explicit_inputs, *others],
+    outputs,
+    grad_fn,
+    inner,
+    fills_gradients,
   ).outputs
   return ys[0] if isinstance(result, Tensor) else ys
 

@@ -69,7 +69,7 @@ def _backward(op: Operation, grads: dict[Tensor, Tensor]) -> None:
   if all(dy is None for dy in dys):
     return
   filled = [
-    zeros_like(y) if dy is None else dy
+    zeros_like(y) if dy is None and op.fills_gradients else dy
     for y, dy in zip(op.outputs, dys, strict=True)
   ]
   for x, dx in zip(op.inputs, op.gradient(filled), strict=True):

@@ -1,4 +1,4 @@
-"""The graph: tensors, the operations that make them, and what a primitive is.
+"""The graph: tensors, and the operations that make them.
 
 A program is a list of operations over named tensors. It knows no mesh shape,
 no layout and no device: those come in when it is lowered.
@@ -6,8 +6,6 @@ no layout and no device: those come in when it is lowered.
 
 from __future__ import annotations
 
-import abc
-import dataclasses
 from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -16,62 +14,11 @@ import tensorflow as tf
 
 from .names import scoped_name, unique_name
 from .pretty import to_text
+from .primitive import Aval as Aval, Primitive as Primitive
 from .shape import Shape, ShapeLike, to_shape
 
 if TYPE_CHECKING:
-  from ..spmd.laid_out import Slices
   from ..spmd.lowering import Lowering
-  from ..spmd.mesh import MeshImpl
-
-
-@dataclasses.dataclass(frozen=True)
-class Aval:
-  """What is known of a tensor before it runs: its shape and dtype."""
-
-  shape: Shape
-  dtype: tf.DType
-
-  def __repr__(self) -> str:
-    return f"{self.dtype.name}[{self.shape}]"
-
-
-class Primitive(abc.ABC):
-  """One kind of operation: all that is known of it stands in its class.
-
-  A subclass is a frozen dataclass. Its fields are the static parameters.
-  """
-
-  keeps_pending = False  # whether `lower` takes sums that are not reduced yet
-  flops_per_point = 1  # floating-point operations per point of `iteration`
-
-  @property
-  def name(self) -> str:
-    """Under which name the operation appears in the graph and in errors."""
-    return type(self).__name__.lower()
-
-  @abc.abstractmethod
-  def infer(self, *avals: Aval) -> Aval | tuple[Aval, ...]:
-    """The outputs' shapes and dtypes. Raises ValueError on bad inputs."""
-
-  def gradient(self, op: Apply, *dys: Tensor) -> Sequence[Tensor | None]:
-    """The gradient for each input; None where the input does not matter."""
-    raise NotImplementedError(f"{self.name} has no gradient")
-
-  @abc.abstractmethod
-  def lower(self, mesh: MeshImpl, op: Apply, *xs: Slices) -> Any:
-    """Every processor's slice of the outputs, given those of the inputs."""
-
-  def lower_in(self, lowering: Lowering, op: Apply, *xs: Slices) -> Any:
-    """Like `lower`; overridden where more than the mesh is needed."""
-    return self.lower(lowering.mesh_impl(op), op, *xs)
-
-  def iteration(self, op: Apply) -> Shape:
-    """The points that are computed, for the count of operations."""
-    return op.outputs[0].shape
-
-  def unsplittable(self, op: Apply) -> frozenset[str]:
-    """Names of the dimensions that must not be split."""
-    return frozenset()
 
 
 class Graph:
@@ -170,6 +117,7 @@ class Operation:
   has_effect: bool = False  # whether it runs even if nobody reads its outputs
   variables: Sequence[Any] = ()  # what it assigns to
   inner_operations: Sequence[Operation] = ()  # what runs inside it, if anything
+  fills_gradients: bool = True  # whether a missing output gradient is zeros
 
   def __init__(
     self,
@@ -247,6 +195,9 @@ class Operation:
       f"{self.name} cannot be run a second time, as recompute_grad does; call "
       "it outside of the function that is recomputed"
     )
+
+  def adopt(self, clones: Mapping[Operation, Operation]) -> None:
+    """Told of the copies made before it, when it is a copy itself."""
 
   @property
   def to_string(self) -> str:
