@@ -64,7 +64,11 @@ from .spmd.mesh import MeshImpl as MeshImpl
 # Floor 3: operations.
 from .ops import initializers as initializers
 from .ops import operators as _operators
-from .ops.arg_extremes import argmax as argmax, top_1 as top_1
+from .ops.arg_extremes import (
+  argmax as argmax,
+  argmin as argmin,
+  top_1 as top_1,
+)
 from .ops.binary import (
   add as add,
   add_n as add_n,
@@ -79,14 +83,25 @@ from .ops.binary import (
   less_equal as less_equal,
   logical_and as logical_and,
   logical_or as logical_or,
+  logical_xor as logical_xor,
   maximum as maximum,
   minimum as minimum,
   mod as mod,
   multiply as multiply,
   not_equal as not_equal,
+  squared_difference as squared_difference,
   sub as sub,
   where as where,
 )
+from .ops.bitwise import (
+  bitwise_and as bitwise_and,
+  bitwise_not as bitwise_not,
+  bitwise_or as bitwise_or,
+  bitwise_xor as bitwise_xor,
+  left_shift as left_shift,
+  right_shift as right_shift,
+)
+from .ops.clip import clip as clip
 from .ops.cumulative import cumsum as cumsum
 from .ops.effects import (
   barrier as barrier,
@@ -129,6 +144,7 @@ from .ops.linear.sum_broadcast import (
   broadcast as broadcast,
   reduce_sum as reduce_sum,
 )
+from .ops.power import mtf_pow as mtf_pow
 from .ops.random import (
   dropout as dropout,
   random_normal as random_normal,
@@ -139,6 +155,10 @@ from .ops.reductions import (
   reduce_first as reduce_first,
   reduce_mean as reduce_mean,
   stride_tensor_1d as stride_tensor_1d,
+)
+from .ops.sampling import (
+  categorical as categorical,
+  sample_with_temperature as sample_with_temperature,
 )
 from .ops.slicewise import cwise as cwise, slicewise as slicewise
 from .ops.softmax import (
@@ -161,23 +181,42 @@ from .ops.source import (
 from .ops.top_k import (
   nth_largest_element as nth_largest_element,
   nth_smallest_element as nth_smallest_element,
-  sample_with_temperature as sample_with_temperature,
   top_k as top_k,
 )
+from .ops.trigonometry import (
+  acos as acos,
+  acosh as acosh,
+  asin as asin,
+  asinh as asinh,
+  atan as atan,
+  atan2 as atan2,
+  atanh as atanh,
+  cosh as cosh,
+  sinh as sinh,
+  tan as tan,
+)
 from .ops.unary import (
+  ceil as ceil,
   cos as cos,
   elu as elu,
+  erf as erf,
   exp as exp,
+  expm1 as expm1,
+  floor as floor,
   gelu as gelu,
   identity as identity,
+  isfinite as isfinite,
+  isinf as isinf,
+  isnan as isnan,
   leaky_relu as leaky_relu,
   log as log,
+  log1p as log1p,
   logical_not as logical_not,
   mtf_abs as mtf_abs,
-  mtf_pow as mtf_pow,
   negative as negative,
   reciprocal as reciprocal,
   relu as relu,
+  round as round,
   rsqrt as rsqrt,
   selu as selu,
   sigmoid as sigmoid,
@@ -205,7 +244,6 @@ from .ops.variables import (
   get_variable as get_variable,
   read_variable as read_variable,
 )
-from .ops.while_loop import while_loop as while_loop
 
 # Floor 4: gradients.
 from .autodiff.custom_gradient import (
@@ -213,6 +251,8 @@ from .autodiff.custom_gradient import (
   recompute_grad as recompute_grad,
 )
 from .autodiff.gradients import gradients as gradients
+from .autodiff.scan import scan as scan
+from .autodiff.while_loop import while_loop as while_loop
 
 # Floor 6: layers.
 from . import layers as layers
@@ -229,6 +269,7 @@ from .program import Program as Program, ProgramFunction as ProgramFunction
 
 # The original's names of these; some hide a builtin, as they do there.
 abs = mtf_abs
+clip_by_value = clip
 pow = mtf_pow
 range = mtf_range
 slice = mtf_slice

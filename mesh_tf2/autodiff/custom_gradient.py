@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..core.graph import Operation, Tensor
 from ..ops.effects import barrier
 from ..ops.variables import Variable
 from ..spmd.lowering import Lowering
+from .clone import clone_operations
 from .gradients import gradients
 
 
@@ -68,6 +69,10 @@ class CustomGradientOperation(Operation):
       self.forward_operations,
       self.fills_gradients,
     )
+
+  def adopt(self, clones: Mapping[Operation, Operation]) -> None:
+    """What it computes again is what its own inputs went through."""
+    self.forward_operations = [clones.get(o, o) for o in self.forward_operations]
 
 
 def custom_gradient(
@@ -150,25 +155,3 @@ def recompute_grad(
     return gradients(ys, fresh, output_grads, clones)
 
   return custom_gradient(fn, grad_fn, explicit_inputs)
-
-
-def clone_operations(
-  operations: Sequence[Operation], mapping: dict[Tensor, Tensor]
-) -> list[Operation]:
-  """Copies of operations, reading the mapped tensors.
-
-  Args:
-    operations: each after those that it depends on.
-    mapping: from tensors to those that take their place; the outputs of the
-      operations are added to it.
-  """
-  clones: dict[Operation, Operation] = {}
-  for op in operations:
-    clone = op.clone([mapping.get(x, x) for x in op.inputs])
-    mapping.update(zip(op.outputs, clone.outputs, strict=True))
-    if isinstance(clone, CustomGradientOperation):
-      clone.forward_operations = [
-        clones.get(o, o) for o in clone.forward_operations
-      ]
-    clones[op] = clone
-  return list(clones.values())

@@ -6,7 +6,13 @@ no layout and no device: those come in when it is lowered.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, MutableMapping, Sequence
+from collections.abc import (
+  Callable,
+  Iterable,
+  Mapping,
+  MutableMapping,
+  Sequence,
+)
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 

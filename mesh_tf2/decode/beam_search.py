@@ -32,11 +32,12 @@ from ..ops.gather import gather
 from ..ops.linear.concat_split import concat
 from ..ops.linear.reshape import rename_dimension, reshape
 from ..ops.linear.sum_broadcast import broadcast
+from ..ops.power import mtf_pow
 from ..ops.softmax import log_softmax
 from ..ops.source import constant, mtf_range, one_hot, zeros_like
 from ..ops.top_k import top_k
-from ..ops.unary import logical_not, mtf_pow, to_float
-from ..ops.while_loop import while_loop
+from ..ops.unary import logical_not, to_float
+from ..autodiff.while_loop import while_loop
 
 EOS_ID = 1
 INF = 1e7  # a score that nothing real reaches

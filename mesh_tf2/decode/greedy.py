@@ -10,10 +10,10 @@ from ..core.graph import Tensor
 from ..ops.binary import equal, less, logical_and, not_equal, where
 from ..ops.extremes import reduce_all, reduce_any
 from ..ops.gather import gather
+from ..ops.sampling import sample_with_temperature
 from ..ops.source import constant, mtf_range
-from ..ops.top_k import sample_with_temperature
 from ..ops.unary import logical_not
-from ..ops.while_loop import while_loop
+from ..autodiff.while_loop import while_loop
 from .beam_search import EOS_ID
 
 LogitsFn = Callable[..., tuple[Tensor, list[Tensor]]]

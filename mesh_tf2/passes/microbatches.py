@@ -19,7 +19,7 @@ from ..ops.elementwise import cast, multiply
 from ..ops.gather import gather
 from ..ops.linear.reshape import replace_dimensions
 from ..ops.source import constant, mtf_range
-from ..ops.while_loop import while_loop
+from ..autodiff.while_loop import while_loop
 
 Features = Mapping[str, Tensor]
 ModelFn = Callable[[dict[str, Tensor]], Mapping[str, Tensor]]

@@ -59,6 +59,7 @@ class Lowering:
     self.collectives: list[tuple[Operation, Collective]] = []
     self.tensors: dict[Tensor, Slices] = {}
     self.new_values: dict[Any, Slices] = {}
+    self.histories: dict[Operation, Any] = {}  # what loops keep of their rounds
     self._state = state
     self._assigned: set[Any] = set()
     self._current: Operation | None = None

@@ -4,6 +4,7 @@ from tests.conformance import (
   rows_elementwise,
   rows_indexing,
   rows_linear,
+  rows_order,
   rows_sources,
 )
 
@@ -11,6 +12,7 @@ ROWS = [
   *rows_elementwise.ROWS,
   *rows_linear.ROWS,
   *rows_indexing.ROWS,
+  *rows_order.ROWS,
   *rows_sources.ROWS,
 ]
 
@@ -30,7 +32,7 @@ ELSEWHERE = {
   "read_variable": "tests/conformance/variables_test.py",
   "recompute_grad": "tests/autodiff/custom_gradient_test.py",
   "serialize_training_step": "tests/passes/microbatches_test.py",
-  "while_loop": "tests/ops/while_loop_test.py",
+  "while_loop": "tests/autodiff/while_loop_test.py",
 }
 
 # Functions of names, shapes, layouts and numbers.

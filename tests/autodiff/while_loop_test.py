@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 import mesh_tf2 as mtf
-from mesh_tf2.ops.while_loop import while_loop
+from mesh_tf2.autodiff.while_loop import while_loop
 from mesh_tf2.spmd.placement import PlacementMeshImpl
 from mesh_tf2.spmd.virtual import VirtualMeshImpl
 
