@@ -145,15 +145,19 @@ from .ops.linear.sum_broadcast import (
   reduce_sum as reduce_sum,
 )
 from .ops.power import mtf_pow as mtf_pow
+from .ops.products import reduce_prod as reduce_prod
 from .ops.random import (
   dropout as dropout,
   random_normal as random_normal,
   random_uniform as random_uniform,
 )
 from .ops.reductions import (
+  norm as norm,
   pool_tensor_1d as pool_tensor_1d,
   reduce_first as reduce_first,
   reduce_mean as reduce_mean,
+  reduce_std as reduce_std,
+  reduce_variance as reduce_variance,
   stride_tensor_1d as stride_tensor_1d,
 )
 from .ops.sampling import (
@@ -166,6 +170,7 @@ from .ops.softmax import (
   reduce_logsumexp as reduce_logsumexp,
   softmax as softmax,
 )
+from .ops.sort import argsort as argsort, sort as sort
 from .ops.source import (
   constant as constant,
   import_fully_replicated as import_fully_replicated,
@@ -271,6 +276,7 @@ from .program import Program as Program, ProgramFunction as ProgramFunction
 abs = mtf_abs
 clip_by_value = clip
 pow = mtf_pow
+prod = reduce_prod
 range = mtf_range
 slice = mtf_slice
 Print = print_tensors

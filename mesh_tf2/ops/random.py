@@ -115,6 +115,11 @@ def random_normal(
   return _random(mesh, "random_normal", draw, shape, dtype)
 
 
+def random_gumbel(mesh: Mesh, shape: ShapeLike) -> Tensor:
+  """float32 with the distribution of -log(-log(u)), u uniform in (0, 1)."""
+  return _random(mesh, "random_gumbel", random_bits.gumbel, shape, tf.float32)
+
+
 def dropout(
   x: Tensor,
   is_training: bool,
@@ -148,5 +153,8 @@ def dropout(
   shape = x.shape if noise_shape is None else to_shape(noise_shape)
   kept = cast(less(random_uniform(x.mesh, shape), keep), x.dtype)
   if x.dtype.is_floating:
-    kept = multiply(kept, 1.0 / keep if keep else 0.0)
+    scale = 1.0 / keep if keep else 0.0
+    if isinstance(scale, Tensor):
+      scale = cast(scale, x.dtype)
+    kept = multiply(kept, scale)
   return multiply(x, kept, name=name)

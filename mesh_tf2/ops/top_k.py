@@ -1,4 +1,4 @@
-"""The k largest elements, in order, and choices made with them.
+"""The k largest elements, in order; and the n-th one.
 
 If the dimension is split over a mesh axis, each processor finds the k largest
 of its own elements; those are exchanged (two allconcats), never the rest.
@@ -17,21 +17,17 @@ from ..core.shape import Dimension, Shape
 from ..spmd import slices as on_slice
 from ..spmd.laid_out import Slices
 from ..spmd.mesh import MeshImpl
-from .arg_extremes import argmax
-from .binary import add
-from .cast import cast
-from .elementwise import multiply
 from .gather import gather, scatter_add
-from .random import random_uniform
-from .unary import log, negative
+from .order import First, from_key, to_key
 
 
 @dataclasses.dataclass(frozen=True)
 class TopK(Primitive):
-  """The largest elements along a dimension, and where they are."""
+  """Those that come first along a dimension, and where they are."""
 
   dim: Dimension
   k_dim: Dimension
+  first: First
 
   def infer(self, x: Aval) -> tuple[Aval, ...]:
     if not 0 < self.k_dim.size <= self.dim.size:
@@ -47,46 +43,50 @@ class TopK(Primitive):
     return [scatter_add(dy, op.outputs[1], self.dim, shape)]
 
   def lower(self, mesh: MeshImpl, op: Apply, x: Slices) -> Any:
-    shape = op.inputs[0].shape
+    shape, dtype = op.inputs[0].shape, op.inputs[0].dtype
     last = Shape([*(shape - self.dim), self.dim])
     axis = mesh.tensor_dimension_to_mesh_axis(self.dim)
     m = 1 if axis is None else mesh.shape[axis].size
     part = self.dim.size // m
 
     def find(x: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-      x = on_slice.align(x, shape, last)
-      found = tf.math.top_k(x, min(self.k_dim.size, part))
+      key = to_key(on_slice.align(x, shape, last), self.first)
+      found = tf.math.top_k(key, min(self.k_dim.size, part))
       return found.values, found.indices
 
-    values, indices = mesh.map_trailing(find, x)
+    def restore(key: tf.Tensor) -> tf.Tensor:
+      return from_key(key, dtype, self.first)
+
+    keys, indices = mesh.map_trailing(find, x)
     if axis is not None:
-      values, indices = self._join(mesh, axis, values, indices)
-    return self._lay_out(mesh, values), self._lay_out(mesh, indices)
+      keys, indices = self._join(mesh, axis, keys, indices)
+    values = mesh.map_trailing(restore, self._lay_out(mesh, keys))
+    return values, self._lay_out(mesh, indices)
 
   def _join(
-    self, mesh: MeshImpl, axis: int, values: Slices, indices: Slices
+    self, mesh: MeshImpl, axis: int, keys: Slices, indices: Slices
   ) -> Any:
-    """The largest of what all processors found."""
+    """The first of what all processors found."""
     part = self.dim.size // mesh.shape[axis].size
-    last = len(mesh.slice_sizes(values)) - 1
+    last = len(mesh.slice_sizes(keys)) - 1
 
     def globally(i: tf.Tensor, coordinate: tf.Tensor) -> tf.Tensor:
       return i + on_slice.append_axes(coordinate * part, last + 1)
 
     coordinate = mesh.processor_coordinate(axis)
     indices = mesh.map_trailing(globally, indices, coordinate)
-    values = mesh.allconcat(values, axis, last)
+    keys = mesh.allconcat(keys, axis, last)
     indices = mesh.allconcat(indices, axis, last)
 
     # Equal elements stand in the order of their positions before and after.
-    def find(v: tf.Tensor, i: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-      found = tf.math.top_k(v, self.k_dim.size)
+    def find(key: tf.Tensor, i: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+      found = tf.math.top_k(key, self.k_dim.size)
       flat = tf.reshape(found.indices, [-1, self.k_dim.size])
       rows = tf.reshape(i, [-1, i.shape[-1]])
       taken = tf.gather(rows, flat, batch_dims=1)
       return found.values, tf.reshape(taken, found.indices.shape)
 
-    return mesh.map_trailing(find, values, indices)
+    return mesh.map_trailing(find, keys, indices)
 
   def _lay_out(self, mesh: MeshImpl, x: Slices) -> Slices:
     axis = mesh.tensor_dimension_to_mesh_axis(self.k_dim)
@@ -104,7 +104,7 @@ def top_k(
   """The k largest elements along a dimension, largest first.
 
   Args:
-    x: numbers.
+    x: numbers. NaN is larger than all others.
     reduced_dim: a dimension of `x`; it may be split.
     k_dim: the dimension that takes its place, at the end; its size is k.
     name: a name for the operation.
@@ -116,7 +116,8 @@ def top_k(
   Raises:
     ShapeError: k is larger than the dimension.
   """
-  values, indices = apply(TopK(reduced_dim, k_dim), x, name=name)
+  primitive = TopK(reduced_dim, k_dim, First.LARGEST)
+  values, indices = apply(primitive, x, name=name)
   return values, indices
 
 
@@ -126,17 +127,18 @@ def nth_largest_element(
   """The n-th largest element along a dimension; the largest for n = 0.
 
   Args:
-    x: numbers.
+    x: numbers. NaN is larger than all others.
     n: at least 0, less than the size of `reduced_dim`.
     reduced_dim: a dimension of `x`.
     name: a name for the operation.
 
   Returns:
     A tensor without `reduced_dim`.
+
+  Raises:
+    ShapeError: there are not so many elements.
   """
-  k_dim = Dimension("_top_k", n + 1)
-  values, _ = top_k(x, reduced_dim, k_dim, name)
-  return gather(values, n, k_dim)
+  return _nth(x, n, reduced_dim, First.LARGEST, name or "nth_largest_element")
 
 
 def nth_smallest_element(
@@ -144,39 +146,17 @@ def nth_smallest_element(
 ) -> Tensor:
   """The n-th smallest element along a dimension; the smallest for n = 0.
 
-  Args:
-    x: numbers.
-    n: at least 0, less than the size of `reduced_dim`.
-    reduced_dim: a dimension of `x`.
-    name: a name for the operation.
-
-  Returns:
-    A tensor without `reduced_dim`.
+  See `nth_largest_element` for the arguments.
   """
-  return negative(nth_largest_element(negative(x), n, reduced_dim, name))
+  return _nth(x, n, reduced_dim, First.SMALLEST, name or "nth_smallest_element")
 
 
-def sample_with_temperature(
-  logits: Tensor,
-  dim: Dimension,
-  temperature: float = 1.0,
-  name: str | None = None,
-) -> Tensor:
-  """Chooses a position at random, with probabilities softmax(logits / T).
-
-  Args:
-    logits: floats.
-    dim: the dimension of `logits` along which to choose; it may be split.
-    temperature: T. At 0 the largest logit is chosen.
-    name: a name for the operation.
-
-  Returns:
-    int32 positions, without `dim`.
-  """
-  if temperature == 0.0:
-    return argmax(logits, dim, name)
-  # Gumbel, 1954: the largest of logits / T + g is distributed like that.
-  u = random_uniform(logits.mesh, logits.shape, 1e-9, 1.0)
-  gumbel = negative(log(negative(log(u))))
-  noisy = add(cast(logits, tf.float32), multiply(gumbel, temperature))
-  return argmax(noisy, dim, name)
+def _nth(x: Tensor, n: int, dim: Dimension, first: First, name: str) -> Tensor:
+  if not 0 <= n < dim.size:
+    raise ShapeError(
+      f"{name}: n is {n}, it must be between 0 and {dim.size - 1}, since "
+      f"{dim.name} has {dim.size} elements"
+    )
+  k_dim = Dimension("_top_k", n + 1)
+  values, _ = apply(TopK(dim, k_dim, first), x, name=name)
+  return gather(values, n, k_dim)

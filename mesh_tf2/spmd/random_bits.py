@@ -53,20 +53,37 @@ def normal(random_bits: tf.Tensor, cut: float | None = None) -> tf.Tensor:
   The quantile function is interpolated between knots that are evenly spaced in
   each power of two below one half; the error is below 1e-5.
   """
-  negative = _shift_right(random_bits, 63) > tf.constant(0, tf.uint64)
-  half = tf.cast(_shift_right(random_bits, 33) & _mask(30), tf.float32)
-  lower = (half + 0.5) * 2.0**-31  # in (0, 1/2)
+  is_lower, tail = _halves(random_bits)
   if cut is not None:
-    tail = statistics.NormalDist().cdf(-cut)
-    lower = tail + lower * (1 - 2 * tail)
-  place = tf.bitcast(lower, tf.int32) - _first_knot()
+    least = statistics.NormalDist().cdf(-cut)
+    tail = least + tail * (1 - 2 * least)
+  z = _interpolate(tail, _normal_quantiles())
+  return tf.where(is_lower, z, -z)
+
+
+def gumbel(random_bits: tf.Tensor) -> tf.Tensor:
+  """Standard Gumbel float32, from about -3.1 to 22.9; made like `normal`."""
+  is_lower, tail = _halves(random_bits)
+  lower = _interpolate(tail, _gumbel_quantiles(True))
+  return tf.where(is_lower, lower, _interpolate(tail, _gumbel_quantiles(False)))
+
+
+def _halves(random_bits: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+  """In which half of a distribution, and a probability in (0, 1/2)."""
+  is_lower = _shift_right(random_bits, 63) > tf.constant(0, tf.uint64)
+  half = tf.cast(_shift_right(random_bits, 33) & _mask(30), tf.float32)
+  return is_lower, (half + 0.5) * 2.0**-31
+
+
+def _interpolate(tail: tf.Tensor, quantiles: np.ndarray) -> tf.Tensor:
+  """The quantiles at the probabilities `tail` in [2^-32, 1/2]."""
+  place = tf.bitcast(tail, tf.int32) - _first_knot()
   knot = tf.bitwise.right_shift(place, 23 - _KNOT_BITS)
   rest = tf.bitwise.bitwise_and(place, 2 ** (23 - _KNOT_BITS) - 1)
   along = tf.cast(rest, tf.float32) * 2.0 ** (_KNOT_BITS - 23)
-  table = tf.constant(_quantiles())
+  table = tf.constant(quantiles)
   here, there = tf.gather(table, knot), tf.gather(table, knot + 1)
-  z = here + along * (there - here)
-  return tf.where(negative, z, -z)
+  return here + along * (there - here)
 
 
 def _shift_right(z: tf.Tensor, count: int) -> tf.Tensor:
@@ -85,12 +102,24 @@ def _first_knot() -> int:
   return int(np.float32(2.0**-32).view(np.int32))
 
 
-@functools.cache
-def _quantiles() -> np.ndarray:
-  """Quantiles of the standard normal at float32 numbers in [2^-32, 1/2]."""
+def _knots() -> np.ndarray:
+  """The float32 probabilities in [2^-32, 1/2] between which is interpolated."""
   step = 2 ** (23 - _KNOT_BITS)
   count = 31 * 2**_KNOT_BITS + 2
   places = _first_knot() + step * np.arange(count, dtype=np.int64)
-  at = np.minimum(places.astype(np.int32).view(np.float32), 0.5)
+  knots: np.ndarray = np.minimum(places.astype(np.int32).view(np.float32), 0.5)
+  return knots
+
+
+@functools.cache
+def _normal_quantiles() -> np.ndarray:
   inverse = statistics.NormalDist().inv_cdf
-  return np.array([inverse(float(p)) for p in at], np.float32)
+  return np.array([inverse(float(p)) for p in _knots()], np.float32)
+
+
+@functools.cache
+def _gumbel_quantiles(is_lower: bool) -> np.ndarray:
+  p = _knots().astype(np.float64)
+  return (-np.log(-(np.log(p) if is_lower else np.log1p(-p)))).astype(
+    np.float32
+  )

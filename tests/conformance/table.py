@@ -6,6 +6,7 @@ from tests.conformance import (
   rows_linear,
   rows_order,
   rows_sources,
+  rows_users_miss,
 )
 
 ROWS = [
@@ -14,6 +15,7 @@ ROWS = [
   *rows_indexing.ROWS,
   *rows_order.ROWS,
   *rows_sources.ROWS,
+  *rows_users_miss.ROWS,
 ]
 
 # Functions that make tensors, and are tested in a file of their own.

@@ -150,8 +150,15 @@ def test_k_larger_than_the_dimension_names_both():
   x = tensor(new_mesh(), "a:4")
   with pytest.raises(ValueError, match=r"k is 5 \(k:5\), .* the size of a:4"):
     mtf.top_k(x, A, mtf.Dimension("k", 5))
-  with pytest.raises(ValueError, match="k is 5"):
-    mtf.nth_largest_element(x, 4, A)
+
+
+def test_an_element_beyond_the_last_one_is_named():
+  x = tensor(new_mesh(), "a:4")
+  for n in (4, -1):
+    with pytest.raises(ValueError, match=f"n is {n}, .* a has 4 elements"):
+      mtf.nth_largest_element(x, n, A)
+    with pytest.raises(ValueError, match=rf"_smallest_.* n is {n}, .* 0 and 3"):
+      mtf.nth_smallest_element(x, n, A)
 
 
 def test_the_gradient_of_top_k_goes_to_the_chosen_elements():
