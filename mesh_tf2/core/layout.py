@@ -4,6 +4,10 @@ A rule maps the name of a tensor dimension to the name of a mesh dimension. A
 rule that names an absent dimension is without effect, so that one set of rules
 serves many meshes. Processors are numbered row-major over the mesh: the last
 mesh dimension varies fastest.
+
+What an optimizer remembers of a variable is split like the variable. A rule for
+`slot_d_model` splits only that: over a mesh dimension that replicates the
+variable, it saves memory (ZeRO-1; see `slot_names.py`).
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from .errors import LayoutError
 from .shape import Dimension, Shape, ShapeLike, parse_pairs, to_shape
+from .slot_names import is_slot_dimension, slot_axis
 
 
 class TensorLayout:
@@ -80,16 +85,24 @@ class LayoutRules:
     Raises:
       LayoutError: two rules send the dimension to two axes of this mesh.
     """
+
+    def axis_of(name: str) -> int | None:
+      return self._rule(name, mesh_shape)
+
+    name = tensor_dimension.name
+    return (
+      slot_axis(name, axis_of) if is_slot_dimension(name) else axis_of(name)
+    )
+
+  def _rule(self, name: str, mesh_shape: Shape) -> int | None:
     names = mesh_shape.dimension_names
     axes = sorted(
-      names.index(m)
-      for t, m in self._pairs
-      if t == tensor_dimension.name and m in names
+      names.index(m) for t, m in self._pairs if t == name and m in names
     )
     if len(axes) > 1:
-      rules = ", ".join(f"'{tensor_dimension.name}:{names[a]}'" for a in axes)
+      rules = ", ".join(f"'{name}:{names[a]}'" for a in axes)
       raise LayoutError(
-        f"dimension '{tensor_dimension.name}' maps to several mesh dimensions "
+        f"dimension '{name}' maps to several mesh dimensions "
         f"({rules}); keep one of these layout rules"
       )
     return axes[0] if axes else None

@@ -15,13 +15,15 @@ import tensorflow as tf
 
 from ..core.graph import Operation, Tensor
 from ..core.shape import Dimension, Shape
+from ..core.slot_names import variable_name
 from ..ops.binary import divide, maximum
 from ..ops.cast import cast
 from ..ops.elementwise import add, multiply
 from ..ops.reductions import reduce_mean
 from ..ops.unary import rsqrt, sqrt, square
 from ..ops.variables import Variable, assign, assign_sub
-from .base import Optimizer, Rate, scalar, slot
+from .base import Optimizer, Rate, scalar
+from .slots import slot, to_slot, to_variable
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,22 +106,22 @@ class AdafactorOptimizer(Optimizer):
 
   def apply_grad(self, grad: Tensor, var: Variable) -> list[Operation]:
     """Assignments to the variable and to two or three slots."""
-    g = cast(grad, tf.float32)
+    g = to_slot(grad, var)
     preconditioned = self._precondition(g, var)
     u = self._clipped(preconditioned.step)
     updates = preconditioned.assignments
 
     u = multiply(u, scalar(self._learning_rate, var.graph))
     if self._is_scaled(var.full_name):
-      rms = self._rms(cast(var.value, tf.float32))
+      rms = self._rms(to_slot(var.value, var))
       u = multiply(u, maximum(rms, self._epsilon2))
     if self._beta1:
-      m = slot(var, "_slot_m", var.shape)
+      m = slot(var, "_slot_m")
       u = add(multiply(m, self._beta1), multiply(u, 1 - self._beta1))
       updates.append(assign(m, u))
     # The difference is taken in the dtype in which the variable is kept: one
     # taken in narrower activations would lose small steps.
-    return [*updates, assign_sub(var, u)]
+    return [*updates, assign_sub(var, to_variable(u, var))]
 
   def _precondition(self, g: Tensor, var: Variable) -> _Preconditioned:
     decay = scalar(self._decay_rate, var.graph)
@@ -130,7 +132,7 @@ class AdafactorOptimizer(Optimizer):
       new = add(multiply(old, decay), multiply(value, 1 - decay))
       return new, assign(old, new)
 
-    dims = self._factored_dims(var.shape)
+    dims = self._factored_dims(g.shape)
     if dims is None:
       v, assign_v = decayed("_slot_v", g2)
       return _Preconditioned(multiply(g, rsqrt(v)), [assign_v])
@@ -147,7 +149,7 @@ class AdafactorOptimizer(Optimizer):
   def _factored_dims(self, shape: Shape) -> tuple[Dimension, Dimension] | None:
     if not self._factored:
       return None
-    free = [d for d in shape if d.name not in self._stacked_dim_names]
+    free = [d for d in shape if not self._is_stacked(d)]
     by_size = sorted(free, key=lambda d: -d.size)
     if len(by_size) < 2 or by_size[1].size < self._min_dim_size_to_factor:
       return None
@@ -166,8 +168,11 @@ class AdafactorOptimizer(Optimizer):
 
   def _rms(self, x: Tensor) -> Tensor:
     """One number for each separate parameter."""
-    stacked = [d for d in x.shape if d.name in self._stacked_dim_names]
+    stacked = [d for d in x.shape if self._is_stacked(d)]
     return reduce_rms(x, output_shape=Shape(stacked))
+
+  def _is_stacked(self, dim: Dimension) -> bool:
+    return variable_name(dim.name) in self._stacked_dim_names
 
 
 def _default_learning_rate(relative: bool) -> Callable[[tf.Tensor], tf.Tensor]:

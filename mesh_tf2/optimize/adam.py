@@ -6,18 +6,17 @@ Loshchilov and Hutter, Decoupled weight decay regularization, ICLR 2019.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Sequence
 
-import tensorflow as tf
-
 from ..core.graph import Operation, Tensor
 from ..ops.binary import divide
-from ..ops.cast import cast
 from ..ops.elementwise import add, multiply
 from ..ops.unary import sqrt, square
 from ..ops.variables import Variable, assign, assign_sub
-from .base import Optimizer, Rate, scalar, slot
+from .base import Optimizer, Rate, scalar
+from .slots import slot, to_slot, to_variable
 
 
 class AdamWeightDecayOptimizer(Optimizer):
@@ -57,22 +56,42 @@ class AdamWeightDecayOptimizer(Optimizer):
 
   def apply_grad(self, grad: Tensor, var: Variable) -> list[Operation]:
     """Three assignments: to the variable and to both slots."""
-    b1, b2 = self.beta_1, self.beta_2
-    g = cast(grad, tf.float32)
-    m = slot(var, "/adam_m", var.shape)
-    v = slot(var, "/adam_v", var.shape)
-
-    new_m = add(multiply(m, b1), multiply(g, 1 - b1))
-    new_v = add(multiply(v, b2), multiply(square(g), 1 - b2))
-    step = divide(new_m, add(sqrt(new_v), self.epsilon))
-    if self._decays(var.full_name):
-      w = cast(var.value, tf.float32)
+    means = Moments.of(to_slot(grad, var), var, self.beta_1, self.beta_2)
+    step = divide(means.m, add(sqrt(means.v), self.epsilon))
+    if decays(var, self.weight_decay_rate, self.exclude_from_weight_decay):
+      w = to_slot(var.value, var)
       step = add(step, multiply(w, self.weight_decay_rate))
     step = multiply(step, scalar(self.learning_rate, var.graph))
-    return [assign_sub(var, step), assign(m, new_m), assign(v, new_v)]
+    return [assign_sub(var, to_variable(step, var)), *means.assignments]
 
-  def _decays(self, name: str) -> bool:
-    excluded = self.exclude_from_weight_decay
-    return bool(self.weight_decay_rate) and not any(
-      re.search(pattern, name) for pattern in excluded
-    )
+
+@dataclasses.dataclass(frozen=True)
+class Moments:
+  """The decaying means of gradients and of their squares, both from 0.
+
+  They are kept in the slots `<variable>/adam_m` and `<variable>/adam_v`.
+  """
+
+  m: Tensor
+  v: Tensor
+  assignments: list[Operation]
+
+  @staticmethod
+  def of(g: Tensor, var: Variable, b1: float, b2: float) -> Moments:
+    """With the gradient `g`, laid out as a slot of `var`."""
+    m, v = slot(var, "/adam_m"), slot(var, "/adam_v")
+    new_m = add(multiply(m, b1), multiply(g, 1 - b1))
+    new_v = add(multiply(v, b2), multiply(square(g), 1 - b2))
+    return Moments(new_m, new_v, [assign(m, new_m), assign(v, new_v)])
+
+
+def decays(var: Variable, rate: float, excluded: Sequence[str]) -> bool:
+  """Whether a variable has weight decay.
+
+  Args:
+    var: the variable.
+    rate: of the decay.
+    excluded: regular expressions; one that is found in the full name of `var`
+      spares it.
+  """
+  return bool(rate) and not any(re.search(x, var.full_name) for x in excluded)

@@ -1,9 +1,4 @@
-"""What all optimizers share: the loop over variables, slots, and rates.
-
-A slot is an untrainable float32 variable beside another one. Its name is the
-full name of that variable with a suffix, wherever it is created, because
-checkpoints are read by name.
-"""
+"""What all optimizers share: the loop over variables, and rates."""
 
 from __future__ import annotations
 
@@ -16,9 +11,8 @@ import tensorflow as tf
 
 from ..core.graph import Graph, Operation, Tensor
 from ..core.names import absolute_names
-from ..core.shape import Shape
 from ..ops.cast import cast
-from ..ops.variables import Variable, get_variable, variable_of
+from ..ops.variables import Variable, variable_of
 
 _log = logging.getLogger(__name__)
 
@@ -67,25 +61,6 @@ class Optimizer(abc.ABC):
       grad: the gradient, of the shape of `var`.
       var: a variable.
     """
-
-
-def slot(var: Variable, suffix: str, shape: Shape) -> Tensor:
-  """What an optimizer remembers of a variable from step to step.
-
-  Args:
-    var: the variable.
-    suffix: of the name, after the full name of `var`.
-    shape: of the slot. It begins with zeros.
-  """
-  with absolute_names():
-    return get_variable(
-      var.mesh,
-      var.full_name + suffix,
-      shape,
-      tf.float32,
-      initializer=0.0,
-      trainable=False,
-    )
 
 
 def scalar(rate: Rate, graph: Graph) -> Any:

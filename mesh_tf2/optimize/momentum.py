@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import tensorflow as tf
-
 from ..core.graph import Operation, Tensor
-from ..ops.cast import cast
 from ..ops.elementwise import add, multiply
 from ..ops.variables import Variable, assign, assign_sub
-from .base import Optimizer, Rate, scalar, slot
+from .base import Optimizer, Rate, scalar
+from .slots import slot, to_slot, to_variable
 
 
 class MomentumOptimizer(Optimizer):
@@ -42,8 +40,8 @@ class MomentumOptimizer(Optimizer):
     """Two assignments: to the velocity and to the variable."""
     lr = scalar(self.lr, var.graph)
     momentum = scalar(self.momentum, var.graph)
-    g = cast(grad, tf.float32)
-    v = slot(var, "_momentum_v", var.shape)
+    g = to_slot(grad, var)
+    v = slot(var, "_momentum_v")
 
     new_v = add(multiply(g, lr), multiply(v, momentum))
-    return [assign(v, new_v), assign_sub(var, new_v)]
+    return [assign(v, new_v), assign_sub(var, to_variable(new_v, var))]
