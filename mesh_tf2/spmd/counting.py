@@ -106,6 +106,15 @@ class CountingMeshImpl(MeshImpl):
     sizes[concat_axis] *= self.shape[mesh_axis].size
     return unknown(x.dtype, sizes)
 
+  def _permute(
+    self,
+    x: Slices,
+    sources: Sequence[int],
+    parts: Sequence[int],
+    varies: Sequence[int],
+  ) -> Slices:
+    return unknown(x.dtype, [1, *self.slice_sizes(x)[1:]])
+
   def _shift(
     self, x: Slices, mesh_axis: int, offset: int, wrap: bool
   ) -> Slices:

@@ -76,9 +76,22 @@ class PendingSum:
   def total(self) -> Slices:
     """The slices after the sum."""
     if self._total is None:
-      with self.counted() if self.counted else contextlib.nullcontext():
+      with self.counting():
         self._total = self._make_total()
     return self._total
+
+  def fresh_total(self) -> Slices:
+    """The slices after a sum that is taken anew, and not remembered."""
+    return self._make_total()
+
+  @property
+  def is_taken(self) -> bool:
+    """Whether somebody has asked for the sum."""
+    return self._total is not None
+
+  def counting(self) -> contextlib.AbstractContextManager[None]:
+    """A block whose communication counts as that of the sum."""
+    return self.counted() if self.counted else contextlib.nullcontext()
 
 
 class LaidOutVariable(abc.ABC):

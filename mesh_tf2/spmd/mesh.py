@@ -11,7 +11,7 @@ from __future__ import annotations
 import abc
 import contextlib
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -235,6 +235,55 @@ class MeshImpl(abc.ABC):
     self._record("alltoall", (mesh_axis,), x)
     return self._alltoall(x, mesh_axis, split_axis, concat_axis)
 
+  def reduce_scatter(
+    self, x: Slices, mesh_axis: int, split_axis: int
+  ) -> Slices:
+    """The sum over a mesh axis; each processor gets its own part of an axis."""
+    y = self._reduce_scatter(x, mesh_axis, split_axis)
+    self._record("reduce_scatter", (mesh_axis,), y)
+    return y
+
+  def permute(
+    self,
+    x: Slices,
+    sources: Sequence[int],
+    parts: Sequence[int],
+    varies: Sequence[int],
+  ) -> Slices:
+    """Every processor receives one part of the slice of one processor.
+
+    Args:
+      x: slices whose first axis numbers the parts.
+      sources: for each processor the number of the one that it receives from;
+        no processor sends twice.
+      parts: for each processor which part it receives.
+      varies: the mesh axes along which the result differs.
+
+    Returns:
+      Slices whose first axis has size 1.
+    """
+    y = self._permute(x, sources, parts, varies)
+    axes = self._axes_between(sources)
+    if axes:
+      self._record("permute", axes, y)
+    return y
+
+  def _axes_between(self, sources: Sequence[int]) -> tuple[int, ...]:
+    """The mesh axes along which anything moves."""
+    pairs = [
+      zip(
+        pnum_to_processor_coordinates(self._shape, source),
+        pnum_to_processor_coordinates(self._shape, pnum),
+        strict=True,
+      )
+      for pnum, source in enumerate(sources)
+    ]
+    return tuple(
+      a
+      for a, column in enumerate(zip(*pairs, strict=True))
+      if any(x != y for x, y in column)
+    )
+
   def shift(self, x: Slices, mesh_axis: int, offset: int, wrap: bool) -> Slices:
     """Sends each slice `offset` processors further along a mesh axis.
 
@@ -256,6 +305,15 @@ class MeshImpl(abc.ABC):
   @abc.abstractmethod
   def _alltoall(
     self, x: Slices, mesh_axis: int, split_axis: int, concat_axis: int
+  ) -> Slices: ...
+
+  @abc.abstractmethod
+  def _permute(
+    self,
+    x: Slices,
+    sources: Sequence[int],
+    parts: Sequence[int],
+    varies: Sequence[int],
   ) -> Slices: ...
 
   @abc.abstractmethod
@@ -310,6 +368,34 @@ class MeshImpl(abc.ABC):
     return PendingSum(
       mesh_axes, lambda: x, lambda: self.allreduce(x, mesh_axes, "SUM")
     )
+
+  def _reduce_scatter(
+    self, x: Slices, mesh_axis: int, split_axis: int
+  ) -> Slices:
+    total = self._allreduce(x, (mesh_axis,), "SUM")
+    return self.allsplit(total, mesh_axis, split_axis)
+
+  def sum_scattered(
+    self,
+    x: PendingSum,
+    change: Callable[[Slices], Slices],
+    places: Mapping[int, int],
+  ) -> Slices:
+    """Takes a pending sum, so that a processor gets just its own part.
+
+    Args:
+      x: a sum over at least the mesh axes in `places`.
+      change: a linear function of slices without communication, to be called
+        first.
+      places: for each mesh axis to split, the axis of a slice that it splits.
+        Read after `change` is called.
+    """
+    with x.counting():
+      y = change(x.partial())
+      for a, at in places.items():
+        y = self.reduce_scatter(y, a, at)
+      rest = [a for a in x.mesh_axes if a not in places]
+      return self.allreduce(y, rest)
 
   def einsum_sum(
     self, equation: str, xs: Sequence[Slices], mesh_axes: Sequence[int]

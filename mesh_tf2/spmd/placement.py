@@ -243,6 +243,19 @@ class PlacementMeshImpl(MeshImpl):
 
     return self._from_pnum(make)
 
+  def _permute(
+    self,
+    x: Slices,
+    sources: Sequence[int],
+    parts: Sequence[int],
+    varies: Sequence[int],
+  ) -> Slices:
+    def make(pnum: int) -> tf.Tensor:
+      part = parts[pnum]
+      return tf.identity(x.tensor_list[sources[pnum]][part : part + 1])
+
+    return self._from_pnum(make)
+
   def _shift(
     self, x: Slices, mesh_axis: int, offset: int, wrap: bool
   ) -> Slices:

@@ -10,12 +10,17 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 import string
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import tensorflow as tf
 
+from ..core.layout import (
+  pnum_to_processor_coordinates,
+  processor_coordinates_to_pnum,
+)
 from ..core.shape import Shape
 from . import slices as on_slice
 from .laid_out import LaidOutVariable, PendingSum, Slices
@@ -266,6 +271,49 @@ class VirtualMeshImpl(MeshImpl):
     if reduction == "SUM" and copies > 1:
       y *= tf.cast(copies, y.dtype)
     return VirtualSlices(y, tuple(a for a in x.axes if a not in here))
+
+  def sum_scattered(
+    self,
+    x: PendingSum,
+    change: Callable[[Slices], Slices],
+    places: Mapping[int, int],
+  ) -> Slices:
+    """Sums inside the function that makes the parts, and splits afterwards."""
+    with x.counting():
+      with self.unobserved():
+        y = change(x.fresh_total())
+      for a, at in places.items():
+        y = self.allsplit(y, a, at)
+        self._record("reduce_scatter", (a,), y)
+      if rest := [a for a in x.mesh_axes if a not in places]:
+        self._record("allreduce", rest, y)
+      return y
+
+  def _permute(
+    self,
+    x: Slices,
+    sources: Sequence[int],
+    parts: Sequence[int],
+    varies: Sequence[int],
+  ) -> Slices:
+    sizes = self.slice_sizes(x)
+    own = [self.shape[a].size for a in x.axes]
+    axes = tuple(sorted(varies))
+    counts = [self.shape[a].size for a in axes]
+    wanted = []
+    for at in itertools.product(*map(range, counts)):
+      place = dict(zip(axes, at, strict=True))
+      pnum = processor_coordinates_to_pnum(
+        self.shape, [place.get(a, 0) for a in range(self.ndims)]
+      )
+      source = pnum_to_processor_coordinates(self.shape, sources[pnum])
+      row = 0
+      for a, n in zip(x.axes, own, strict=True):
+        row = row * n + source[a]
+      wanted.append(row * sizes[0] + parts[pnum])
+    flat = tf.reshape(x.value, [math.prod(own) * sizes[0], *sizes[1:]])
+    y = tf.gather(flat, tf.constant(wanted, tf.int32))
+    return VirtualSlices(tf.reshape(y, [*counts, 1, *sizes[1:]]), axes)
 
   def _shift(
     self, x: Slices, mesh_axis: int, offset: int, wrap: bool
