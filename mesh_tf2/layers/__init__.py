@@ -1,6 +1,26 @@
 """Layers: parameters and the operations that use them. No gin here."""
 
-from .clip_gradient import clip_activation_gradient
+from .annealed_dropout import annealed_dropout
+from .attention import (
+  dot_product_attention,
+  multihead_attention,
+  multihead_attention_params,
+  multihead_attention_vars,
+)
+from .attention_masks import (
+  attention_bias_local_2d_block,
+  attention_bias_local_block,
+  attention_mask_autoregressive,
+  attention_mask_ignore_padding,
+  attention_mask_same_segment,
+  rename_length_to_memory_length,
+)
+from .batch_norm import batch_norm
+from .clip_gradient import (
+  clip_activation_gradient,
+  summary_for_clip_activation_gradient,
+)
+from .correlation import corr
 from .dense import (
   DenseInitializer,
   VarianceScalingInitializer,
@@ -10,29 +30,69 @@ from .dense import (
 )
 from .dense_relu_dense import dense_relu_dense
 from .embedding import embedding, embedding_weights
+from .incremental_attention import (
+  multihead_encdec_attention_incremental,
+  multihead_self_attention_incremental,
+)
+from .jitter import multiplicative_jitter
 from .losses import (
   sigmoid_cross_entropy_with_logits,
   softmax_cross_entropy_with_logits,
   weights_nonzero,
 )
+from .memory_compressed_attention import (
+  compress_mean,
+  multihead_self_attention_memory_compressed,
+)
 from .norms import layer_norm, rms_norm, rms_normalize
 from .precision import at_least_float32
+from .reversible import reversible_half_residual_and_swap
+from .unit_scaling import (
+  set_unit_scaling,
+  unit_scaling,
+  unit_scaling_convention,
+  us_einsum,
+)
 
 __all__ = [
   "DenseInitializer",
   "VarianceScalingInitializer",
+  "annealed_dropout",
   "at_least_float32",
+  "attention_bias_local_2d_block",
+  "attention_bias_local_block",
+  "attention_mask_autoregressive",
+  "attention_mask_ignore_padding",
+  "attention_mask_same_segment",
+  "batch_norm",
   "clip_activation_gradient",
+  "compress_mean",
+  "corr",
   "dense",
   "dense_product",
   "dense_relu_dense",
+  "dot_product_attention",
   "embedding",
   "embedding_weights",
   "get_dense_kernel_weights",
   "layer_norm",
+  "multihead_attention",
+  "multihead_attention_params",
+  "multihead_attention_vars",
+  "multihead_encdec_attention_incremental",
+  "multihead_self_attention_incremental",
+  "multihead_self_attention_memory_compressed",
+  "multiplicative_jitter",
+  "rename_length_to_memory_length",
+  "reversible_half_residual_and_swap",
   "rms_norm",
   "rms_normalize",
+  "set_unit_scaling",
   "sigmoid_cross_entropy_with_logits",
   "softmax_cross_entropy_with_logits",
+  "summary_for_clip_activation_gradient",
+  "unit_scaling",
+  "unit_scaling_convention",
+  "us_einsum",
   "weights_nonzero",
 ]

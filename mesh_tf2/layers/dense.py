@@ -20,10 +20,10 @@ from ..core.shape import Dimension, Shape
 from ..ops import initializers
 from ..ops.binary import add, multiply
 from ..ops.cast import cast
-from ..ops.linear.einsum import einsum
 from ..ops.linear.reshape import rename_dimension
 from ..ops.unary import activation as activation_function
 from ..ops.variables import VariableDType, get_variable
+from .unit_scaling import unit_scaling, us_einsum
 
 Dims = Dimension | Sequence[Dimension]
 Activation = str | Callable[[Tensor], Tensor]
@@ -49,8 +49,11 @@ class VarianceScalingInitializer(DenseInitializer):
     distribution: "normal" is truncated at two standard deviations, and the
       variance is not corrected for that; or "uniform".
 
+  Under unit scaling n is 1, and the contraction divides by the fan-in instead.
+
   Raises:
-    ValueError: an unknown mode or distribution.
+    ValueError: an unknown mode or distribution; or, when it is called, a mode
+      other than "fan_in" under unit scaling.
   """
 
   def __init__(
@@ -84,7 +87,14 @@ class VarianceScalingInitializer(DenseInitializer):
       "fan_out": fan_out,
       "fan_avg": (fan_in + fan_out) / 2,
     }
-    variance = self.scale / max(1.0, fans[self.mode])
+    variance = self.scale
+    if not unit_scaling():
+      variance /= max(1.0, fans[self.mode])
+    elif self.mode != "fan_in":
+      raise ValueError(
+        f"VarianceScalingInitializer: mode {self.mode!r} means nothing under "
+        'unit scaling, which divides by the fan-in; choose "fan_in"'
+      )
     if self.distribution == "uniform":
       limit = math.sqrt(3.0 * variance)
       return initializers.RandomUniform(-limit, limit)
@@ -101,7 +111,7 @@ def dense(  # noqa: PLR0913  the original's signature
   master_dtype: Any = tf.float32,
   slice_dtype: Any = tf.float32,
   variable_dtype: VariableDType | None = None,
-  kernel_initializer: DenseInitializer | None = None,
+  kernel_initializer: Any = None,
   kernel_weights: Tensor | None = None,
   name: str | None = None,
 ) -> Tensor:
@@ -118,7 +128,8 @@ def dense(  # noqa: PLR0913  the original's signature
     master_dtype: of the variables in a checkpoint.
     slice_dtype: of the variables in memory.
     variable_dtype: takes the place of both.
-    kernel_initializer: by default `VarianceScalingInitializer()`.
+    kernel_initializer: a `DenseInitializer`, by default
+      `VarianceScalingInitializer()`; or what `get_variable` takes.
     kernel_weights: a kernel to use instead of a variable.
     name: the scope of the variables `kernel` and `bias`.
 
@@ -135,11 +146,13 @@ def dense(  # noqa: PLR0913  the original's signature
       kernel_weights = _kernel(
         x, new, reduced, experts, kernel_initializer, dtype
       )
-    y = einsum([x, kernel_weights], Shape([*x.shape.drop(reduced).dims, *new]))
+    shape = Shape([*x.shape.drop(reduced).dims, *new])
+    y = us_einsum([x, kernel_weights], shape)
     if use_bias:
       zeros = initializers.Constant(0.0)
-      shape = Shape([*experts, *new])
-      b = get_variable(x.mesh, "bias", shape, dtype, initializer=zeros)
+      b = get_variable(
+        x.mesh, "bias", Shape([*experts, *new]), dtype, initializer=zeros
+      )
       y = add(y, cast(b, x.dtype), y.shape)
   return y if activation is None else activation_function(activation)(y)
 
@@ -149,7 +162,7 @@ def get_dense_kernel_weights(  # noqa: PLR0913  the original's signature
   new_dims: Dims,
   reduced_dims: Sequence[Dimension],
   expert_dims: Sequence[Dimension] | None,
-  kernel_initializer: DenseInitializer | None,
+  kernel_initializer: Any,
   name: str | None = None,
   variable_dtype: VariableDType | None = None,
   master_dtype: Any = tf.float32,
@@ -216,14 +229,15 @@ def _kernel(
   new: list[Dimension],
   reduced: list[Dimension],
   experts: list[Dimension],
-  initializer: DenseInitializer | None,
+  initializer: Any,
   dtype: VariableDType,
 ) -> Tensor:
-  chosen = initializer or VarianceScalingInitializer()
+  if initializer is None:
+    initializer = VarianceScalingInitializer()
+  if isinstance(initializer, DenseInitializer):
+    initializer = initializer(reduced, new)
   shape = Shape([*experts, *reduced, *new])
-  w = get_variable(
-    x.mesh, "kernel", shape, dtype, initializer=chosen(reduced, new)
-  )
+  w = get_variable(x.mesh, "kernel", shape, dtype, initializer=initializer)
   return cast(w, x.dtype)
 
 
