@@ -58,7 +58,9 @@ $(VENV)/linters: setup.py | $(VENV)/bin/python
 	@touch $@ $(VENV)/installed
 
 # Some systems ship Python without the wheel of pip that venv copies; the pip
-# that is installed can then fill the environment from outside.
+# that is installed can then fill the environment from outside. And the pip that
+# comes with Python 3.10 looks for versions that fit together for half an hour,
+# where a newer one needs seconds.
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { \
 	  echo "mesh_tf2 needs Python 3.10 to 3.13, and none was found on the" \
@@ -66,3 +68,5 @@ $(VENV)/bin/python:
 	@$(PYTHON) -m venv $(VENV) >/dev/null 2>&1 || { \
 	  rm -rf $(VENV) && $(PYTHON) -m venv --without-pip $(VENV) && \
 	  $(PYTHON) -m pip --python $(VENV)/bin/python install --quiet pip; }
+	@$@ -m pip install --quiet --upgrade 'pip>=24.1' || { rm -rf $(VENV); \
+	  exit 1; }

@@ -102,7 +102,7 @@ from .ops.bitwise import (
   right_shift as right_shift,
 )
 from .ops.clip import clip as clip
-from .ops.cumulative import cumsum as cumsum
+from .ops.cumulative import cumprod as cumprod, cumsum as cumsum
 from .ops.effects import (
   barrier as barrier,
   depend as depend,
@@ -118,11 +118,31 @@ from .ops.extremes import (
   reduce_min as reduce_min,
 )
 from .ops.gather import gather as gather, scatter_add as scatter_add
+from .ops.halo import (
+  halo_exchange as halo_exchange,
+  left_halo_exchange as left_halo_exchange,
+)
 from .ops.linear.concat_split import (
   concat as concat,
   split as split,
   stack as stack,
   unstack as unstack,
+)
+from .ops.linear.convolution.by_rank import (
+  conv2d_backprop_filter as conv2d_backprop_filter,
+  conv2d_backprop_input as conv2d_backprop_input,
+  conv2d_transpose_backprop_filter as conv2d_transpose_backprop_filter,
+  conv2d_transpose_backprop_input as conv2d_transpose_backprop_input,
+  conv3d_backprop_filter as conv3d_backprop_filter,
+  conv3d_backprop_input as conv3d_backprop_input,
+  conv3d_transpose_backprop_filter as conv3d_transpose_backprop_filter,
+  conv3d_transpose_backprop_input as conv3d_transpose_backprop_input,
+)
+from .ops.linear.convolution.conv import (
+  conv as conv,
+  conv_backprop_filter as conv_backprop_filter,
+  conv_backprop_input as conv_backprop_input,
+  conv_transpose as conv_transpose,
 )
 from .ops.linear.einsum import (
   einsum as einsum,
@@ -143,6 +163,12 @@ from .ops.linear.slice_pad import (
 from .ops.linear.sum_broadcast import (
   broadcast as broadcast,
   reduce_sum as reduce_sum,
+)
+from .ops.pool import (
+  avg_pool as avg_pool,
+  max_pool as max_pool,
+  pool_backprop as pool_backprop,
+  pool_fn as pool_fn,
 )
 from .ops.power import mtf_pow as mtf_pow
 from .ops.products import reduce_prod as reduce_prod
@@ -251,6 +277,7 @@ from .ops.variables import (
 )
 
 # Floor 4: gradients.
+from .autodiff.cond import cond as cond
 from .autodiff.custom_gradient import (
   custom_gradient as custom_gradient,
   recompute_grad as recompute_grad,

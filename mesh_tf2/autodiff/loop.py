@@ -42,7 +42,7 @@ class LoopOperation(Operation):
       dimension is that of the rounds.
     body: from carried values, elements and history to carried values, elements
       and terms. Its last inputs, if there are more than `parts` says, are the
-      carried values of the same round of `rounds.backwards_through`.
+      carried values of the same round of the loop that `rounds` comes after.
     parts: how many there are of each.
     rounds: how many, and in which order.
     tf_kwargs: for `tf.while_loop`.
@@ -66,6 +66,9 @@ class LoopOperation(Operation):
     externals = body.externals()
     if rounds.condition is not None:
       externals = [*rounds.condition.externals(), *externals]
+    if rounds.after is not None:
+      externals.append(rounds.after)
+      rounds.after.operation.keeps_history = True
     super().__init__([*inputs, *dict.fromkeys(externals)], mesh, name)
     self._outputs = [
       Tensor(self, self._output_shape(i), y.dtype, index=i)
@@ -97,8 +100,8 @@ class LoopOperation(Operation):
     """The largest number of rounds, if it is known."""
     if self.rounds.dim is not None:
       return self.rounds.dim.size
-    if self.rounds.backwards_through is not None:
-      return self.rounds.backwards_through.max_rounds
+    if self.rounds.after is not None:
+      return self.rounds.after.operation.max_rounds
     return self.tf_kwargs.get("maximum_iterations")
 
   @property
@@ -109,19 +112,19 @@ class LoopOperation(Operation):
 
   def clone(self, inputs: Sequence[Tensor]) -> LoopOperation:
     """The same loop on other inputs."""
-    mapping = dict(zip(self._inputs[self._count :], inputs[self._count :]))
-    condition = self.rounds.condition
-    body = self.body.clone(mapping)
-    if condition is not None:
-      condition = condition.clone(mapping)
-    return LoopOperation(
+    count = self._count
+    mapping = dict(zip(self._inputs[count:], inputs[count:], strict=True))
+    clone = LoopOperation(
       self.mesh,
-      inputs[: self._count],
-      body,
+      inputs[:count],
+      self.body.clone(mapping),
       self.parts,
-      dataclasses.replace(self.rounds, condition=condition),
+      self.rounds.clone(mapping),
       self.tf_kwargs,
     )
+    if self._history:
+      clone.collect_history()
+    return clone
 
   def lower(self, lowering: Lowering) -> None:
     """One `tf.while_loop` over the tensors of all carried values."""
@@ -134,8 +137,7 @@ class LoopOperation(Operation):
 
   # Gradient.
 
-  @property
-  def history(self) -> list[Tensor]:
+  def collect_history(self) -> list[Tensor]:
     """What each round began with, along the dimension of the rounds.
 
     Empty where that is not known: the history is then kept outside of the
@@ -153,7 +155,7 @@ class LoopOperation(Operation):
 
   def gradient(self, grad_ys: Sequence[Tensor]) -> Sequence[Tensor | None]:
     """A loop through the same rounds, from the last one to the first."""
-    if self.rounds.backwards_through is not None:
+    if self.rounds.after is not None:
       raise NotImplementedError(
         f"{self.name}: the gradient of a gradient of a while_loop is not "
         "known; use scan, whose number of rounds is"
@@ -199,7 +201,7 @@ class _Backward:
   def input_gradients(self) -> list[Tensor | None]:
     """The gradient for each input of the loop."""
     loop, parts = self._loop, self._loop.parts
-    history = loop.history
+    history = loop.collect_history()
     scanned = [*self._scanned, *(dy for _, dy in self._per_round), *history]
     avals = [y.aval for y, _ in self._carried]
     avals += [x.aval for x in loop.body.inputs[parts.carried :]]

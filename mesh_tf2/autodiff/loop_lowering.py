@@ -28,20 +28,29 @@ class Rounds:
     dim: one round for each of its positions.
     condition: without a dimension, go on while it holds: from the carried
       values to a bool scalar.
-    backwards_through: without either, as many rounds as this loop had, from the
-      last one to the first.
+    after: without either, an output of another loop: as many rounds as that
+      had, from the last one to the first.
     reverse: whether the last position comes first.
   """
 
   dim: Dimension | None = None
   condition: Subgraph | None = None
-  backwards_through: LoopOperation | None = None
+  after: Tensor | None = None
   reverse: bool = False
+
+  def clone(self, mapping: dict[Tensor, Tensor]) -> Rounds:
+    """The same, where other tensors from outside are read."""
+    condition, after = self.condition, self.after
+    return dataclasses.replace(
+      self,
+      condition=None if condition is None else condition.clone(mapping),
+      after=None if after is None else mapping.get(after, after),
+    )
 
   def turned_back(self, loop: LoopOperation) -> Rounds:
     """The rounds of the gradient of `loop`, which has these."""
     if self.dim is None:
-      return Rounds(backwards_through=loop, reverse=True)
+      return Rounds(after=loop.outputs[0], reverse=True)
     return Rounds(self.dim, reverse=not self.reverse)
 
 
@@ -93,10 +102,9 @@ class LoopLowering:
       mesh.full(tf.zeros([], _sum_dtype(y)), y.shape) for y in self._terms
     ]
     self._pending: dict[int, tuple[int, ...]] = {}
-    through = loop.rounds.backwards_through
     self._history: _History | None = None
-    if through is not None:
-      self._history = lowering.histories[through]
+    if loop.rounds.after is not None:
+      self._history = lowering.histories[loop.rounds.after.operation]
 
   def results(self) -> list[Slices | PendingSum]:
     """The slices of the loop's outputs; sums over all rounds are pending."""

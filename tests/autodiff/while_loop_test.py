@@ -132,16 +132,6 @@ def test_an_assignment_inside_a_loop_is_an_error():
     )
 
 
-def test_a_gradient_through_a_loop_is_an_error():
-  mesh = new_mesh()
-  x = mtf.zeros(mesh, [A])
-  (y,) = while_loop(
-    lambda x: mtf.less(mtf.reduce_sum(x), 1.0), lambda x: [x + 1.0], [x]
-  )
-  with pytest.raises(NotImplementedError, match="while_loop has no gradient"):
-    mtf.gradients([y], [x])
-
-
 def test_a_tensor_of_the_body_is_not_visible_outside():
   mesh = new_mesh()
   inner = []

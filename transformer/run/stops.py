@@ -65,13 +65,13 @@ def non_finite(step: int, go_back_to: str | None) -> NonFiniteLossError:
     go_back_to: the newest checkpoint, or None.
   """
   back = (
-    f"go back to the checkpoint {go_back_to}"
+    f"go back to the checkpoint {go_back_to}, and train"
     if go_back_to
-    else "there is no checkpoint yet to go back to"
+    else "there is no checkpoint yet to go back to; train"
   )
   return NonFiniteLossError(
     f"step {step}: the loss or a gradient is infinite or not a number. "
-    f"Nothing of this step was kept; {back}, and train with a lower learning "
-    "rate or another seed; or set run.skip_nonfinite_steps = True to leave out "
+    f"Nothing of this step was kept; {back} with a lower learning rate or "
+    "another seed; or set run.skip_nonfinite_steps = True to leave out "
     "such steps"
   )
