@@ -1,6 +1,7 @@
 """The conformance table, and what stands outside of it."""
 
 from tests.conformance import (
+  rows_cumulative,
   rows_elementwise,
   rows_indexing,
   rows_linear,
@@ -14,6 +15,7 @@ ROWS = [
   *rows_linear.ROWS,
   *rows_indexing.ROWS,
   *rows_order.ROWS,
+  *rows_cumulative.ROWS,
   *rows_sources.ROWS,
   *rows_users_miss.ROWS,
 ]
