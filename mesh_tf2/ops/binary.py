@@ -13,12 +13,12 @@ from typing import Any
 import tensorflow as tf
 
 from ..core.graph import Apply, Aval, Primitive, Tensor, apply
-from ..core.shape import Shape, ShapeLike, union
+from ..core.shape import Shape, ShapeLike
 from ..spmd import slices as on_slice
 from ..spmd.laid_out import Slices
 from ..spmd.mesh import MeshImpl
 from .elementwise import (
-  Binary,
+  BinaryRow,
   add,
   binary,
   binary_arguments_to_tensors,
@@ -29,6 +29,7 @@ from .elementwise import (
   multiply,
 )
 from .linear.sum_broadcast import broadcast, keep_sum
+from .operands import Kind, agreed_union
 from .source import zeros_like
 
 __all__ = [
@@ -80,13 +81,20 @@ def logical_or(
   return binary("logical_or", x1, x2, output_shape)
 
 
+def logical_xor(
+  x1: Any, x2: Any, output_shape: ShapeLike | None = None
+) -> Tensor:
+  """Whether just one of them is True."""
+  return binary("logical_xor", x1, x2, output_shape)
+
+
 def floordiv(x1: Any, x2: Any, output_shape: ShapeLike | None = None) -> Tensor:
-  """The quotient rounded down. It has no gradient."""
+  """The quotient rounded down. No gradient flows through it."""
   return binary("floordiv", x1, x2, output_shape)
 
 
 def mod(x1: Any, x2: Any, output_shape: ShapeLike | None = None) -> Tensor:
-  """The remainder, with the sign of x2. It has no gradient."""
+  """The remainder, with the sign of x2. No gradient flows through it."""
   return binary("mod", x1, x2, output_shape)
 
 
@@ -133,14 +141,33 @@ def divide(
   output_shape: ShapeLike | None = None,
   name: str | None = None,
 ) -> Tensor:
-  """x1 / x2; integers are divided as float32."""
-  if isinstance(x1, Tensor) and not x1.dtype.is_floating:
-    x1 = cast(x1, tf.float32)
-  if isinstance(x2, Tensor) and not x2.dtype.is_floating:
-    x2 = cast(x2, tf.float32)
-  if isinstance(x2, (int, float)) and isinstance(x1, Tensor):
+  """x1 / x2. An integer becomes a floating number first.
+
+  Args:
+    x1: a tensor or a number. A tensor of integers is divided as what the other
+      operand is, and two of them as float32.
+    x2: likewise. Division by 0 gives inf or NaN.
+    output_shape: all dimensions of the result, in order.
+    name: a name for the operation.
+  """
+  floating = [
+    x.dtype for x in (x1, x2) if isinstance(x, Tensor) and x.dtype.is_floating
+  ]
+  to = floating[0] if floating else tf.float32
+  x1, x2 = (
+    cast(x, to) if isinstance(x, Tensor) and x.dtype.is_integer else x
+    for x in (x1, x2)
+  )
+  if isinstance(x2, (int, float)) and isinstance(x1, Tensor) and x2:
     return multiply(x1, 1.0 / x2, output_shape, name)
   return binary("divide", x1, x2, output_shape)
+
+
+def squared_difference(
+  x1: Any, x2: Any, output_shape: ShapeLike | None = None
+) -> Tensor:
+  """(x1 - x2) squared."""
+  return binary("squared_difference", x1, x2, output_shape)
 
 
 def binary_op_with_broadcasting(
@@ -151,13 +178,9 @@ def binary_op_with_broadcasting(
   output_dtype: Any = None,
 ) -> Tensor:
   """Any TensorFlow function of two tensors that broadcasts; no gradient."""
-  x1, x2 = binary_arguments_to_tensors(x1, x2)
-  wanted = broadcast_shape(x1.shape, x2.shape, output_shape)
-  reached = wanted.keep(union(x1.shape, x2.shape))
   dtype = None if output_dtype is None else tf.as_dtype(output_dtype)
-  none = [None, None]
-  row = Binary("binary", tf_fn, lambda *_: none, reached, dtype)
-  return broadcast(apply(row, x1, x2), wanted)
+  row = BinaryRow(tf_fn, lambda *_: [None, None], Kind.ANY, dtype)
+  return binary("binary", x1, x2, output_shape, row)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -216,8 +239,8 @@ def where(
   if condition.dtype != tf.bool:
     condition = not_equal(condition, 0)
   if_true, if_false = binary_arguments_to_tensors(if_true, if_false)
+  points = agreed_union("where", condition, if_true, if_false)
   values = broadcast_shape(if_true.shape, if_false.shape, None)
   wanted = broadcast_shape(values, condition.shape, output_shape)
-  shapes = (condition.shape, if_true.shape, if_false.shape)
-  reached = wanted.keep(union(*shapes))
+  reached = wanted.keep(points)
   return broadcast(apply(Where(reached), condition, if_true, if_false), wanted)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from ..core.graph import Apply, Aval, Primitive, Tensor, apply
@@ -30,12 +31,35 @@ class Cast(Primitive):
 
 
 def check_number(value: Any, dtype: tf.DType) -> None:
-  """Raises ValueError on a float that an integer dtype would cut off."""
-  if isinstance(value, float) and dtype.is_integer and not value.is_integer():
+  """Raises ValueError on what is no number, or none that `dtype` can hold."""
+  if isinstance(value, str) or getattr(value, "shape", ()) not in _SCALAR:
+    what = repr(value) if isinstance(value, str) else f"shape {value.shape}"
+    raise ValueError(
+      f"a tensor or one number is needed, got {what}; give an array the names "
+      "of its dimensions first, with mtf.import_tf_tensor"
+    )
+  if not dtype.is_integer:
+    return
+  if _is_fraction(value):
     raise ValueError(
       f"{value} is no {dtype.name}; cast the tensor to a floating dtype, or "
       "take a whole number"
     )
+  low = -dtype.max if dtype.is_unsigned else dtype.min  # -1 stands for max
+  if isinstance(value, int) and not low <= value <= dtype.max:
+    raise ValueError(
+      f"{value} is too large for {dtype.name}; cast the tensor first"
+    )
+
+
+_SCALAR = ((), tf.TensorShape([]))
+
+
+def _is_fraction(value: Any) -> bool:
+  """Whether an integer dtype would cut off some of it, or might do so."""
+  if isinstance(value, (float, np.floating)):
+    return not float(value).is_integer()
+  return tf.is_tensor(value) and not value.dtype.is_integer
 
 
 def as_number(value: Any, dtype: tf.DType) -> tf.Tensor:
@@ -47,6 +71,8 @@ def as_number(value: Any, dtype: tf.DType) -> tf.Tensor:
   check_number(value, dtype)
   if isinstance(value, float):
     value = tf.constant(value, tf.float64)  # not float32, the default
+  elif isinstance(value, int) and not isinstance(value, bool):
+    value = tf.constant(value, tf.int64 if value < 2**63 else tf.uint64)
   return tf.cast(value, dtype)
 
 

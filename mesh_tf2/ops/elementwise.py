@@ -1,12 +1,14 @@
 """Elementwise operations: one row each.
 
-A row names the TensorFlow function to run on a slice, and the gradient. A slice
-of the output needs the same slice of each input, so no row ever communicates.
+A row names the TensorFlow function to run on a slice, the gradient, and what
+kind of dtype it takes. A slice of the output needs the same slice of each
+input, so no row ever communicates.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -21,8 +23,12 @@ from ..spmd.mesh import MeshImpl
 from .cast import as_number, check_number
 from .cast import cast as cast
 from .linear.sum_broadcast import broadcast, keep_sum
+from .operands import Kind, agreed_union
 from .slicewise import gradient_by_tape
 from .source import import_tf_tensor
+
+ANY, BOOL, INTEGER, ORDERED = Kind.ANY, Kind.BOOL, Kind.INTEGER, Kind.ORDERED
+NUMBER, SIGNED, REAL, FLOAT = Kind.NUMBER, Kind.SIGNED, Kind.REAL, Kind.FLOAT
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,6 +38,7 @@ class Unary(Primitive):
   label: str
   fn: Callable[[tf.Tensor], tf.Tensor] = dataclasses.field(repr=False)
   dfn: Callable[..., Any] | None = dataclasses.field(repr=False)
+  kind: Kind = ANY
   output_dtype: tf.DType | None = None
 
   @property
@@ -39,6 +46,7 @@ class Unary(Primitive):
     return self.label
 
   def infer(self, x: Aval) -> Aval:
+    self.kind.check(self.label, x.dtype)
     return Aval(x.shape, self.output_dtype or x.dtype)
 
   def gradient(self, op: Apply, dy: Tensor) -> Any:
@@ -55,31 +63,52 @@ def _none(x: Tensor, y: Tensor, dy: Tensor) -> None:
 
 
 COS: Unary
+COSH: Unary
 SIGN: Unary
 
 # fmt: off
-#                   name           on a slice       gradient; None: by tape
-EXP         = Unary("exp",         tf.exp,          lambda x, y, dy: dy * y)
-LOG         = Unary("log",         tf.math.log,     lambda x, y, dy: dy / x)
-SQRT        = Unary("sqrt",        tf.sqrt,         lambda x, y, dy: dy * 0.5 / y)
-RSQRT       = Unary("rsqrt",       tf.math.rsqrt,   lambda x, y, dy: dy * -0.5 * y * y * y)
-SQUARE      = Unary("square",      tf.square,       lambda x, y, dy: dy * x * 2.0)
-RECIPROCAL  = Unary("reciprocal",  tf.math.reciprocal, lambda x, y, dy: -(dy * y * y))
-NEGATIVE    = Unary("negative",    tf.negative,     lambda x, y, dy: -dy)
-IDENTITY    = Unary("identity",    tf.identity,     lambda x, y, dy: dy)
-SIN         = Unary("sin",         tf.sin,          lambda x, y, dy: dy * apply(COS, x))
-COS         = Unary("cos",         tf.cos,          lambda x, y, dy: -(dy * apply(SIN, x)))
-SIGMOID     = Unary("sigmoid",     tf.sigmoid,      lambda x, y, dy: dy * y * (1.0 - y))
-TANH        = Unary("tanh",        tf.tanh,         lambda x, y, dy: dy * (1.0 - y * y))
-RELU        = Unary("relu",        tf.nn.relu,      lambda x, y, dy: dy * cast(greater(x, 0), dy.dtype))
-ABS         = Unary("abs",         tf.abs,          lambda x, y, dy: dy * apply(SIGN, x))
-SIGN        = Unary("sign",        tf.sign,         _none)
-SOFTPLUS    = Unary("softplus",    tf.nn.softplus,  lambda x, y, dy: dy * apply(SIGMOID, x))
-SWISH       = Unary("swish",       tf.nn.silu,      None)
-ELU         = Unary("elu",         tf.nn.elu,       None)
-SELU        = Unary("selu",        tf.nn.selu,      None)
-GELU        = Unary("gelu",        lambda x: tf.nn.gelu(x, approximate=True), None)
-LOGICAL_NOT = Unary("logical_not", tf.logical_not,  _none, tf.bool)
+#                   name           on a slice            gradient; None: by tape               kind
+EXP         = Unary("exp",         tf.exp,               lambda x, y, dy: dy * y,              FLOAT)
+EXPM1       = Unary("expm1",       tf.math.expm1,        lambda x, y, dy: dy * (y + 1.0),      FLOAT)
+LOG         = Unary("log",         tf.math.log,          lambda x, y, dy: dy / x,              FLOAT)
+LOG1P       = Unary("log1p",       tf.math.log1p,        lambda x, y, dy: dy / (x + 1.0),      FLOAT)
+SQRT        = Unary("sqrt",        tf.sqrt,              lambda x, y, dy: dy * 0.5 / y,        FLOAT)
+RSQRT       = Unary("rsqrt",       tf.math.rsqrt,        lambda x, y, dy: dy * -0.5 * y * y * y, FLOAT)
+SQUARE      = Unary("square",      tf.square,            lambda x, y, dy: dy * x * 2.0,        NUMBER)
+RECIPROCAL  = Unary("reciprocal",  tf.math.reciprocal,   lambda x, y, dy: -(dy * y * y),       FLOAT)
+NEGATIVE    = Unary("negative",    tf.negative,          lambda x, y, dy: -dy,                 SIGNED)
+IDENTITY    = Unary("identity",    tf.identity,          lambda x, y, dy: dy,                  ANY)
+SIN         = Unary("sin",         tf.sin,               lambda x, y, dy: dy * apply(COS, x),  FLOAT)
+COS         = Unary("cos",         tf.cos,               lambda x, y, dy: -(dy * apply(SIN, x)), FLOAT)
+TAN         = Unary("tan",         tf.tan,               lambda x, y, dy: dy * (y * y + 1.0),  FLOAT)
+ASIN        = Unary("asin",        tf.asin,              lambda x, y, dy: dy * apply(RSQRT, 1.0 - x * x), REAL)
+ACOS        = Unary("acos",        tf.acos,              lambda x, y, dy: -(dy * apply(RSQRT, 1.0 - x * x)), REAL)
+ATAN        = Unary("atan",        tf.atan,              lambda x, y, dy: dy / (x * x + 1.0),  REAL)
+SINH        = Unary("sinh",        tf.sinh,              lambda x, y, dy: dy * apply(COSH, x), FLOAT)
+COSH        = Unary("cosh",        tf.cosh,              lambda x, y, dy: dy * apply(SINH, x), FLOAT)
+TANH        = Unary("tanh",        tf.tanh,              lambda x, y, dy: dy * (1.0 - y * y),  FLOAT)
+ASINH       = Unary("asinh",       tf.asinh,             lambda x, y, dy: dy / apply(COSH, y), REAL)
+ACOSH       = Unary("acosh",       tf.acosh,             lambda x, y, dy: dy / apply(SINH, y), REAL)
+ATANH       = Unary("atanh",       tf.atanh,             lambda x, y, dy: dy / (1.0 - x * x),  REAL)
+ERF         = Unary("erf",         tf.math.erf,          lambda x, y, dy: dy * apply(EXP, -(x * x)) * (2 / math.sqrt(math.pi)), REAL)
+SIGMOID     = Unary("sigmoid",     tf.sigmoid,           lambda x, y, dy: dy * y * (1.0 - y),  FLOAT)
+RELU        = Unary("relu",        tf.nn.relu,           lambda x, y, dy: dy * cast(greater(x, 0), dy.dtype), ORDERED)
+ABS         = Unary("abs",         tf.abs,               lambda x, y, dy: dy * apply(SIGN, x), SIGNED)
+SIGN        = Unary("sign",        tf.sign,              _none,                                SIGNED)
+FLOOR       = Unary("floor",       tf.floor,             _none,                                REAL)
+CEIL        = Unary("ceil",        tf.math.ceil,         _none,                                REAL)
+ROUND       = Unary("round",       tf.round,             _none,                                ORDERED)
+SOFTPLUS    = Unary("softplus",    tf.nn.softplus,       lambda x, y, dy: dy * apply(SIGMOID, x), REAL)
+SWISH       = Unary("swish",       tf.nn.silu,           None,                                 REAL)
+ELU         = Unary("elu",         tf.nn.elu,            None,                                 REAL)
+SELU        = Unary("selu",        tf.nn.selu,           None,                                 REAL)
+GELU_TANH   = Unary("gelu",        lambda x: tf.nn.gelu(x, approximate=True), None,            REAL)
+GELU_EXACT  = Unary("gelu",        lambda x: tf.nn.gelu(x, approximate=False), None,           REAL)
+IS_FINITE   = Unary("isfinite",    tf.math.is_finite,    _none,                                REAL,    tf.bool)
+IS_INF      = Unary("isinf",       tf.math.is_inf,       _none,                                REAL,    tf.bool)
+IS_NAN      = Unary("isnan",       tf.math.is_nan,       _none,                                REAL,    tf.bool)
+LOGICAL_NOT = Unary("logical_not", tf.logical_not,       _none,                                BOOL,    tf.bool)
+BITWISE_NOT = Unary("bitwise_not", tf.bitwise.invert,    _none,                                INTEGER)
 # fmt: on
 
 
@@ -96,6 +125,7 @@ class Scalar(Primitive):
     return f"scalar_{self.label}"
 
   def infer(self, x: Aval) -> Aval:
+    NUMBER.check(self.label, x.dtype)
     check_number(self.number, x.dtype)
     return x
 
@@ -116,6 +146,7 @@ class Binary(Primitive):
   dfn: Callable[..., Any] = dataclasses.field(repr=False)
   output_shape: Shape
   output_dtype: tf.DType | None = None
+  kind: Kind = ANY
 
   @property
   def name(self) -> str:
@@ -131,6 +162,7 @@ class Binary(Primitive):
         f"{self.label} needs operands of one dtype, got {a.dtype.name} and "
         f"{b.dtype.name}; cast one of them"
       )
+    self.kind.check(self.label, a.dtype)
     if set(self.output_shape) != set(a.shape) | set(b.shape):
       raise ShapeError(
         f"{self.label} of [{a.shape}] and [{b.shape}] cannot have shape "
@@ -188,10 +220,6 @@ def _same_pending(xs: Any) -> bool:
   )
 
 
-def _no_gradient(a: Tensor, b: Tensor, y: Tensor, dy: Tensor) -> list[None]:
-  return [None, None]
-
-
 def _to_winners(a: Tensor, b: Tensor, y: Tensor, dy: Tensor) -> list[Tensor]:
   """To the operand that was chosen; a tie shares the gradient equally."""
   a_wins, b_wins = (cast(equal(x, y), dy.dtype) for x in (a, b))
@@ -199,25 +227,58 @@ def _to_winners(a: Tensor, b: Tensor, y: Tensor, dy: Tensor) -> list[Tensor]:
   return [share * a_wins, share * b_wins]
 
 
+def _none_of_two(a: Tensor, b: Tensor, y: Tensor, dy: Tensor) -> list[None]:
+  return [None, None]
+
+
+def _of_difference(a: Tensor, b: Tensor, y: Tensor, dy: Tensor) -> list[Tensor]:
+  slope = (a - b) * dy * 2.0
+  return [slope, -slope]
+
+
+def _of_angle(a: Tensor, b: Tensor, y: Tensor, dy: Tensor) -> list[Tensor]:
+  share = dy / (a * a + b * b)
+  return [share * b, -(share * a)]
+
+
+@dataclasses.dataclass(frozen=True)
+class BinaryRow:
+  """What is to be known of a function of two numbers."""
+
+  fn: Callable[..., tf.Tensor]
+  dfn: Callable[..., Any]
+  kind: Kind
+  dtype: tf.DType | None = None
+
+
+R = BinaryRow
 # fmt: off
-#                  on a slice        gradients of the operands               dtype
-BINARY: dict[str, tuple[Any, Any, Any]] = {
-  "add":           (tf.add,           lambda a, b, y, dy: [dy, dy],           None),
-  "multiply":      (tf.multiply,      lambda a, b, y, dy: [dy * b, dy * a],   None),
-  "divide":        (tf.divide,        lambda a, b, y, dy: [dy / b, -(dy * y / b)], None),
-  "subtract":      (tf.subtract,      lambda a, b, y, dy: [dy, -dy],          None),
-  "minimum":       (tf.minimum,       _to_winners,                            None),
-  "maximum":       (tf.maximum,       _to_winners,                            None),
-  "floordiv":      (tf.math.floordiv, _no_gradient,                           None),
-  "mod":           (tf.math.floormod, _no_gradient,                           None),
-  "less":          (tf.less,          _no_gradient,                           tf.bool),
-  "greater":       (tf.greater,       _no_gradient,                           tf.bool),
-  "less_equal":    (tf.less_equal,    _no_gradient,                           tf.bool),
-  "greater_equal": (tf.greater_equal, _no_gradient,                           tf.bool),
-  "equal":         (tf.equal,         _no_gradient,                           tf.bool),
-  "not_equal":     (tf.not_equal,     _no_gradient,                           tf.bool),
-  "logical_and":   (tf.logical_and,   _no_gradient,                           tf.bool),
-  "logical_or":    (tf.logical_or,    _no_gradient,                           tf.bool),
+BINARY = {
+  #                     on a slice       gradients of the operands                      kind     dtype
+  "add":              R(tf.add,          lambda a, b, y, dy: [dy, dy],                  NUMBER),
+  "subtract":         R(tf.subtract,     lambda a, b, y, dy: [dy, -dy],                 NUMBER),
+  "multiply":         R(tf.multiply,     lambda a, b, y, dy: [dy * b, dy * a],          NUMBER),
+  "divide":           R(tf.divide,       lambda a, b, y, dy: [dy / b, -(dy * y / b)],   FLOAT),
+  "floordiv":         R(tf.math.floordiv, _none_of_two,                                 ORDERED),
+  "mod":              R(tf.math.floormod, _none_of_two,                                 ORDERED),
+  "minimum":          R(tf.minimum,      _to_winners,                                   ORDERED),
+  "maximum":          R(tf.maximum,      _to_winners,                                   ORDERED),
+  "squared_difference": R(lambda a, b: tf.square(a - b), _of_difference,                NUMBER),
+  "atan2":            R(tf.atan2,        _of_angle,                                     REAL),
+  "less":             R(tf.less,         _none_of_two,                                  ORDERED, tf.bool),
+  "greater":          R(tf.greater,      _none_of_two,                                  ORDERED, tf.bool),
+  "less_equal":       R(tf.less_equal,   _none_of_two,                                  ORDERED, tf.bool),
+  "greater_equal":    R(tf.greater_equal, _none_of_two,                                 ORDERED, tf.bool),
+  "equal":            R(tf.equal,        _none_of_two,                                  ANY,     tf.bool),
+  "not_equal":        R(tf.not_equal,    _none_of_two,                                  ANY,     tf.bool),
+  "logical_and":      R(tf.logical_and,  _none_of_two,                                  BOOL),
+  "logical_or":       R(tf.logical_or,   _none_of_two,                                  BOOL),
+  "logical_xor":      R(tf.math.logical_xor, _none_of_two,                              BOOL),
+  "bitwise_and":      R(tf.bitwise.bitwise_and, _none_of_two,                           INTEGER),
+  "bitwise_or":       R(tf.bitwise.bitwise_or,  _none_of_two,                           INTEGER),
+  "bitwise_xor":      R(tf.bitwise.bitwise_xor, _none_of_two,                           INTEGER),
+  "left_shift":       R(tf.bitwise.left_shift,  _none_of_two,                           INTEGER),
+  "right_shift":      R(tf.bitwise.right_shift, _none_of_two,                           INTEGER),
 }
 # fmt: on
 
@@ -251,27 +312,33 @@ def broadcast_shape(
 
 
 def binary(
-  label: str, x1: Any, x2: Any, output_shape: ShapeLike | None = None
+  label: str,
+  x1: Any,
+  x2: Any,
+  output_shape: ShapeLike | None = None,
+  row: BinaryRow | None = None,
 ) -> Tensor:
-  """The row `label` of `BINARY` applied to two operands.
+  """A row applied to two operands.
 
   Args:
-    label: the row.
+    label: its name.
     x1: a tensor, or a number.
     x2: a tensor, or a number. One of the two is a tensor.
     output_shape: all dimensions of the result, in order. A dimension that
       neither operand has is broadcast.
 
+    row: the row, by default that of `BINARY`.
+
   Raises:
-    ValueError: the dtypes differ.
+    ValueError: the dtypes differ, or are none that the row takes.
   """
+  row = row or BINARY[label]
   x1, x2 = binary_arguments_to_tensors(x1, x2)
+  both = agreed_union(label, x1, x2)
   wanted = broadcast_shape(x1.shape, x2.shape, output_shape)
-  reached = wanted.keep(union(x1.shape, x2.shape))
-  fn, dfn, dtype = BINARY[label]
-  return broadcast(
-    apply(Binary(label, fn, dfn, reached, dtype), x1, x2), wanted
-  )
+  reached = wanted.keep(both)
+  primitive = Binary(label, row.fn, row.dfn, reached, row.dtype, row.kind)
+  return broadcast(apply(primitive, x1, x2), wanted)
 
 
 def _commutative(
@@ -282,7 +349,7 @@ def _commutative(
     x1, x2 = x2, x1
   if isinstance(x2, Tensor) or not isinstance(x1, Tensor):
     return binary(label, x1, x2, output_shape)
-  y: Tensor = apply(Scalar(label, BINARY[label][0], x2), x1, name=name)
+  y: Tensor = apply(Scalar(label, BINARY[label].fn, x2), x1, name=name)
   return y if output_shape is None else broadcast(y, output_shape)
 
 

@@ -8,8 +8,8 @@ import tensorflow as tf
 
 from ..core.graph import Tensor, apply
 from . import elementwise as rows
-from .cast import as_number
-from .elementwise import Unary, cast, greater, multiply
+from .elementwise import Unary, cast, greater
+from .operands import Kind
 
 
 def identity(x: Tensor, name: str = "identity") -> Tensor:
@@ -52,6 +52,21 @@ def exp(x: Tensor, name: str = "exp") -> Tensor:
   return apply(rows.EXP, x, name=name)
 
 
+def log1p(x: Tensor, name: str = "log1p") -> Tensor:
+  """log(1 + x), which stays exact where x is small."""
+  return apply(rows.LOG1P, x, name=name)
+
+
+def expm1(x: Tensor, name: str = "expm1") -> Tensor:
+  """exp(x) - 1, which stays exact where x is small."""
+  return apply(rows.EXPM1, x, name=name)
+
+
+def erf(x: Tensor, name: str = "erf") -> Tensor:
+  """The error function, 2 / sqrt(pi) times the integral of exp(-t^2)."""
+  return apply(rows.ERF, x, name=name)
+
+
 def sigmoid(x: Tensor, name: str = "sigmoid") -> Tensor:
   """1 / (1 + exp(-x))."""
   return apply(rows.SIGMOID, x, name=name)
@@ -77,12 +92,18 @@ def swish(x: Tensor) -> Tensor:
   return apply(rows.SWISH, x)
 
 
-def gelu(x: Tensor) -> Tensor:
-  """X times the normal distribution function at x, in tanh's approximation.
+def gelu(x: Tensor, approximate: bool = True) -> Tensor:
+  """X times the normal distribution function at x.
 
   Hendrycks and Gimpel, Gaussian error linear units, 2016.
+
+  Args:
+    x: floating numbers.
+    approximate: whether to take tanh's approximation of the distribution
+      function, which is off by up to 0.0005; otherwise it is taken exactly,
+      from `erf`.
   """
-  return apply(rows.GELU, x)
+  return apply(rows.GELU_TANH if approximate else rows.GELU_EXACT, x)
 
 
 def elu(x: Tensor) -> Tensor:
@@ -122,7 +143,7 @@ def leaky_relu(
   def leak(x: tf.Tensor) -> tf.Tensor:
     return tf.nn.leaky_relu(x, alpha)
 
-  return apply(Unary("leaky_relu", leak, dx), x, name=name)
+  return apply(Unary("leaky_relu", leak, dx, Kind.REAL), x, name=name)
 
 
 def squared_relu(x: Tensor) -> Tensor:
@@ -135,18 +156,39 @@ def sign(x: Tensor, name: str = "sign") -> Tensor:
   return apply(rows.SIGN, x, name=name)
 
 
+def floor(x: Tensor, name: str = "floor") -> Tensor:
+  """The next whole number below. No gradient flows through it."""
+  return apply(rows.FLOOR, x, name=name)
+
+
+def ceil(x: Tensor, name: str = "ceil") -> Tensor:
+  """The next whole number above. No gradient flows through it."""
+  return apply(rows.CEIL, x, name=name)
+
+
+def round(x: Tensor, name: str = "round") -> Tensor:
+  """The nearest whole number, halves to the even one. No gradient flows."""
+  return apply(rows.ROUND, x, name=name)
+
+
+def isfinite(x: Tensor, name: str = "isfinite") -> Tensor:
+  """Whether it is a number, and not infinite: bool."""
+  return apply(rows.IS_FINITE, x, name=name)
+
+
+def isinf(x: Tensor, name: str = "isinf") -> Tensor:
+  """Whether it is infinite: bool."""
+  return apply(rows.IS_INF, x, name=name)
+
+
+def isnan(x: Tensor, name: str = "isnan") -> Tensor:
+  """Whether it is no number: bool."""
+  return apply(rows.IS_NAN, x, name=name)
+
+
 def mtf_abs(x: Tensor) -> Tensor:
   """The absolute value. Its gradient at 0 is 0."""
   return apply(rows.ABS, x)
-
-
-def mtf_pow(x: Tensor, y: float) -> Tensor:
-  """X to the power of the number y."""
-
-  def dx(x: Tensor, _: Tensor, dy: Tensor) -> Tensor:
-    return multiply(dy, y) * mtf_pow(x, y - 1)
-
-  return apply(Unary("pow", lambda x: tf.pow(x, as_number(y, x.dtype)), dx), x)
 
 
 def to_float(x: Tensor, name: str = "to_float") -> Tensor:

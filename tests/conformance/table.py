@@ -2,6 +2,7 @@
 
 from tests.conformance import (
   rows_cumulative,
+  rows_convolution,
   rows_elementwise,
   rows_indexing,
   rows_linear,
@@ -13,6 +14,7 @@ from tests.conformance import (
 ROWS = [
   *rows_elementwise.ROWS,
   *rows_linear.ROWS,
+  *rows_convolution.ROWS,
   *rows_indexing.ROWS,
   *rows_order.ROWS,
   *rows_cumulative.ROWS,
@@ -51,6 +53,7 @@ NO_TENSORS = {
   "list_product",
   "pnum_to_group",
   "pnum_to_processor_coordinates",
+  "pool_fn",
   "processor_coordinates_to_pnum",
   "processor_groups",
   "tensor_dim_to_mesh_dim_size",

@@ -43,8 +43,8 @@ def _mistakes(mesh):
     r"broadcast to \[a:4 c:2\] would drop \[b:8\]": lambda: mtf.broadcast(
       x, "a:4 c:2"
     ),
-    r"output dimension \[c:2\] is in none": lambda: mtf.reduce_sum(
-      x, output_shape="c:2"
+    r"output_shape=\[c:2\] of a reduction has \[c:2\], which": lambda: (
+      mtf.reduce_sum(x, output_shape="c:2")
     ),
     "has no dimension b:4 to remove": lambda: mtf.reduce_max(
       x, reduced_dim=mtf.Dimension("b", 4)

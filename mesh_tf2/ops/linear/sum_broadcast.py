@@ -14,10 +14,11 @@ import tensorflow as tf
 
 from ...core.errors import ShapeError
 from ...core.graph import Apply, Aval, Primitive, Tensor, apply
-from ...core.shape import Shape, ShapeLike, to_shape, verify_no_new_dims
+from ...core.shape import Shape, ShapeLike, to_shape
 from ...spmd import slices as on_slice
 from ...spmd.laid_out import Slices
 from ...spmd.mesh import MeshImpl
+from ..operands import Kind
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,6 +29,7 @@ class Sum(Primitive):
   counter = "reduce_op"
 
   def infer(self, x: Aval) -> Aval:
+    Kind.NUMBER.check("reduce_sum", x.dtype)
     if unknown := self.output_shape.drop(x.shape):
       raise ShapeError(
         f"reduce_sum cannot keep [{unknown}]: the input [{x.shape}] lacks it"
@@ -124,7 +126,11 @@ def reduced_shape(
   """The shape that a reduction leaves, from what its caller says of it."""
   if output_shape is not None:
     shape = to_shape(output_shape)
-    verify_no_new_dims([x.shape], shape)
+    if new := shape.drop(x.shape):
+      raise ShapeError(
+        f"output_shape=[{shape}] of a reduction has [{new}], which {x.name} "
+        f"[{x.shape}] lacks; take some of its dimensions"
+      )
     if reduced_dim is not None and x.shape - reduced_dim != shape:
       raise ShapeError(
         f"reduced_dim={reduced_dim} of [{x.shape}] does not leave "
