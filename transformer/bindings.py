@@ -42,8 +42,15 @@ adafactor_decay_rate_pow = gin.external_configurable(
 adafactor_decay_rate_adam = gin.external_configurable(
   mtf.optimize.adafactor_decay_rate_adam, module=OPTIMIZE
 )
+compute_lr_for_step = gin.external_configurable(
+  mtf.optimize.compute_lr_for_step, module=OPTIMIZE
+)
 for _optimizer in (
+  mtf.optimize.AdamOptimizer,
+  mtf.optimize.AdamWOptimizer,
   mtf.optimize.AdamWeightDecayOptimizer,
+  mtf.optimize.ExponentialMovingAverage,
+  mtf.optimize.LossScaling,
   mtf.optimize.MomentumOptimizer,
   mtf.optimize.SgdOptimizer,
 ):
@@ -59,3 +66,25 @@ class AdafactorOptimizer(mtf.optimize.AdafactorOptimizer):
   def default_decay_rate(self) -> Any:
     """The rate that is used where none is given."""
     return adafactor_decay_rate_pow()
+
+
+@gin.configurable(module=OPTIMIZE)
+class AdafactorWithMultiLRSchedule(mtf.optimize.AdafactorWithMultiLRSchedule):
+  """The same, whose rates have what gin files bind to them."""
+
+  def default_decay_rate(self) -> Any:
+    """The rate that is used where none is given."""
+    return adafactor_decay_rate_pow()
+
+  def rates_of(self, alt_lr_schedules: Any, learning_rate: Any) -> Any:
+    """What `compute_lr_for_step` returns."""
+    return compute_lr_for_step(alt_lr_schedules, learning_rate)
+
+
+@gin.configurable(module=OPTIMIZE)
+class AdamWithMultiLRSchedule(mtf.optimize.AdamWithMultiLRSchedule):
+  """The same, whose rates have what gin files bind to them."""
+
+  def rates_of(self, alt_lr_schedules: Any, learning_rate: Any) -> Any:
+    """What `compute_lr_for_step` returns."""
+    return compute_lr_for_step(alt_lr_schedules, learning_rate)

@@ -13,6 +13,8 @@ import typing
 import gin
 import tensorflow as tf
 
+import mesh_tf2 as mtf
+
 Step: typing.TypeAlias = int | float | tf.Tensor
 Schedule: typing.TypeAlias = collections.abc.Callable[[Step, Step], tf.Tensor]
 
@@ -43,15 +45,9 @@ def product_learning_rate(
   Raises:
     ValueError: if a factor is a negative number.
   """
-  product = tf.constant(1.0)
-  for factor in factors:
-    if callable(factor):
-      product *= factor(
-        _float(step) - offset, _float(total_train_steps) - offset
-      )
-    else:
-      product *= _not_negative(factor, "product_learning_rate.factors")
-  return product
+  return mtf.optimize.product_learning_rate(
+    step, total_train_steps, factors, offset
+  )
 
 
 @configurable

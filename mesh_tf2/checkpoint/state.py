@@ -17,7 +17,10 @@ STEP_NAME = "global_step"
 SEED_NAME = "mesh_tf2/seed"
 
 # Names of what optimizers remember: a model that is not trained does without.
-SLOT = r".*(_slot_(vr|vc|v|m)|/adam_[mv]|_momentum_v)"
+SLOT = (
+  r".*(_slot_(vr|vc|v|m)|/adam_[mv]|_momentum_v|/ExponentialMovingAverage)"
+  r"|(adam|moving_average)/step|loss_scale/(scale|good_steps)"
+)
 
 
 class RestoringState(VariableState):

@@ -37,6 +37,10 @@ class Graph:
     # Names of layers by the entry of a variable scope that they are in.
     self.layer_names: MutableMapping[Any, set[str]] = WeakKeyDictionary()
     self.name_to_variable: dict[str, Any] = {}
+    # What parts of a program remember of it, each under itself as the key.
+    self.notes: dict[Any, Any] = {}
+    # What `get_variable` returns for a variable, if not its value.
+    self.stand_in: Callable[[Any], Tensor] | None = None
     self.random_salt: tf.Tensor | None = None
     self.step: tf.Tensor | None = None  # int64 scalar, counted from 0
 

@@ -229,13 +229,15 @@ def get_variable(  # noqa: PLR0913  names fixed by the original
   shape = to_shape(shape)
   known = mesh.graph.name_to_variable.get(scoped_name(name))
   if known is None:
-    return Variable(mesh, name, shape, dtype, initializer, trainable).value
+    known = Variable(mesh, name, shape, dtype, initializer, trainable)
   known.spec.check(
     VariableSpec(
       known.full_name, shape, dtype.master_dtype, dtype.slice_dtype, trainable
     )
   )
-  return cast(known.value, dtype.activation_dtype)
+  stand_in = mesh.graph.stand_in
+  value = known.value if stand_in is None else stand_in(known)
+  return cast(value, dtype.activation_dtype)
 
 
 def read_variable(var: Variable | Tensor) -> Tensor:

@@ -104,6 +104,10 @@ class AdafactorOptimizer(Optimizer):
     """The rate that is used where none is given."""
     return adafactor_decay_rate_pow()
 
+  def learning_rate_of(self, var: Variable) -> Rate:
+    """The learning rate of a variable: here, the same of all."""
+    return self._learning_rate
+
   def apply_grad(self, grad: Tensor, var: Variable) -> list[Operation]:
     """Assignments to the variable and to two or three slots."""
     g = to_slot(grad, var)
@@ -111,7 +115,7 @@ class AdafactorOptimizer(Optimizer):
     u = self._clipped(preconditioned.step)
     updates = preconditioned.assignments
 
-    u = multiply(u, scalar(self._learning_rate, var.graph))
+    u = multiply(u, scalar(self.learning_rate_of(var), var.graph))
     if self._is_scaled(var.full_name):
       rms = self._rms(to_slot(var.value, var))
       u = multiply(u, maximum(rms, self._epsilon2))

@@ -54,6 +54,10 @@ class AdamWeightDecayOptimizer(Optimizer):
     self.epsilon = epsilon
     self.exclude_from_weight_decay = list(exclude_from_weight_decay or ())
 
+  def learning_rate_of(self, var: Variable) -> Rate:
+    """The learning rate of a variable: here, the same of all."""
+    return self.learning_rate
+
   def apply_grad(self, grad: Tensor, var: Variable) -> list[Operation]:
     """Three assignments: to the variable and to both slots."""
     means = Moments.of(to_slot(grad, var), var, self.beta_1, self.beta_2)
@@ -61,7 +65,7 @@ class AdamWeightDecayOptimizer(Optimizer):
     if decays(var, self.weight_decay_rate, self.exclude_from_weight_decay):
       w = to_slot(var.value, var)
       step = add(step, multiply(w, self.weight_decay_rate))
-    step = multiply(step, scalar(self.learning_rate, var.graph))
+    step = multiply(step, scalar(self.learning_rate_of(var), var.graph))
     return [assign_sub(var, to_variable(step, var)), *means.assignments]
 
 

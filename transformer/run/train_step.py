@@ -12,7 +12,6 @@ import mesh_tf2 as mtf
 from .batch_sizes import serialize_num_microbatches
 from .context import Context
 from .features import batch_dim, import_features, model_arguments
-from .guard import is_finite, only_if, squared_norm
 from .variable_filter import freeze
 
 # What a step returns, each a scalar.
@@ -43,8 +42,8 @@ def make_train_step(context: Context) -> mtf.ProgramFunction:
     outer = context.settings.machine.outer_batch
     tensors = import_features(mesh, features, outer)
     grads, loss = _gradients(context, tensors)
-    norm_squared = squared_norm(grads)
-    finite = is_finite([loss, norm_squared])
+    norm = mtf.optimize.global_norm(grads)
+    finite = mtf.optimize.all_finite([loss, norm])
     rate = _learning_rate(context)
     _update(context, mesh, grads, rate, finite)
     seen = tf.math.count_nonzero(features["targets"] > 0)
@@ -52,7 +51,7 @@ def make_train_step(context: Context) -> mtf.ProgramFunction:
       "loss": mtf.cast(loss, tf.float32),
       "tokens": seen,
       "learning_rate": tf.constant(math.nan) if rate is None else rate,
-      "gradient_norm": mtf.sqrt(norm_squared),
+      "gradient_norm": norm,
       "finite": finite,
     }
 
@@ -127,4 +126,4 @@ def _update(
     optimizer = make(learning_rate=mtf.import_tf_tensor(mesh, rate, []))
   graph = mesh.graph
   updates = optimizer.apply_grads(grads, graph.trainable_variables)
-  only_if(finite, updates)
+  mtf.optimize.only_if(finite, updates)

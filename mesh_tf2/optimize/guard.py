@@ -6,10 +6,14 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-import mesh_tf2 as mtf
+from ..core.graph import Operation, Tensor
+from ..ops.binary import add_n, less
+from ..ops.cast import cast
+from ..ops.unary import mtf_abs
+from ..spmd.lowering import Lowering
 
 
-class AssignIf(mtf.Operation):
+class AssignIf(Operation):
   """An assignment, carried out where `condition` holds.
 
   The variables keep their values bit for bit where it does not, whatever was
@@ -22,12 +26,12 @@ class AssignIf(mtf.Operation):
 
   has_effect = True
 
-  def __init__(self, condition: mtf.Tensor, assign: mtf.Operation) -> None:
+  def __init__(self, condition: Tensor, assign: Operation) -> None:
     super().__init__([condition, *assign.inputs], name="assign_if")
     self.variables = assign.variables
     self._assign = assign
 
-  def lower(self, lowering: mtf.Lowering) -> None:
+  def lower(self, lowering: Lowering) -> None:
     """Records the new values, or the old ones once more."""
     condition = lowering.slices(self.inputs[0])
     old = {v: lowering.variable_value(v) for v in self.variables}
@@ -45,25 +49,23 @@ class AssignIf(mtf.Operation):
 
 
 def only_if(
-  condition: mtf.Tensor, assignments: Sequence[mtf.Operation]
-) -> list[mtf.Operation]:
+  condition: Tensor, assignments: Sequence[Operation]
+) -> list[Operation]:
   """Assignments, to be carried out only if `condition` holds.
 
   Args:
     condition: a scalar, bool.
     assignments: operations of the same graph; they are taken out of it.
+
+  Returns:
+    The operations that stand for them now, at the end of the graph: what is
+    read by `read_variable` before this call is the old value.
   """
   condition.graph.detach(assignments)
   return [AssignIf(condition, assign) for assign in assignments]
 
 
-def is_finite(xs: Sequence[mtf.Tensor]) -> mtf.Tensor:
+def all_finite(xs: Sequence[Tensor]) -> Tensor:
   """Whether all of these scalars are neither infinite nor not a number."""
-  total = mtf.add_n([mtf.abs(mtf.cast(x, tf.float32)) for x in xs])
-  return mtf.less(total, float("inf"))
-
-
-def squared_norm(xs: Sequence[mtf.Tensor]) -> mtf.Tensor:
-  """The sum of the squares of all elements, float32."""
-  squares = [mtf.square(mtf.cast(x, tf.float32)) for x in xs]
-  return mtf.add_n([mtf.reduce_sum(s, output_shape=[]) for s in squares])
+  total = add_n([mtf_abs(cast(x, tf.float32)) for x in xs])
+  return less(total, float("inf"))
