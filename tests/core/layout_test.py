@@ -119,11 +119,11 @@ def test_two_dimensions_that_meet_in_a_product_only_are_refused():
 
 def test_an_operation_says_which_dimension_it_cannot_split():
   def build(mesh):
-    return mtf.concat([tensor(mesh, "length:4")] * 2, "length")
+    return mtf.slicewise(lambda x: x, [tensor(mesh, "length:4")])
 
   with pytest.raises(
     mtf.LayoutError,
-    match="concat along 'length': it is split over mesh dimension 'model'; "
+    match="slicewise along 'length': it is split over mesh dimension 'model'; "
     "rename the dimension first, or drop the rule 'length:model'",
   ):
     run(build, "model:2", "length:model")

@@ -1,7 +1,8 @@
 """Concat and split, stack and unstack: in each pair, one undoes the other.
 
-The dimension along which parts are put together or taken apart must not be
-split. Nothing is communicated.
+If the dimension along which parts are put together or taken apart is split over
+a mesh axis, it is gathered first; otherwise nothing is communicated. Stacking
+along a new dimension never communicates.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from ...core.graph import Apply, Aval, Primitive, Tensor, apply
 from ...core.shape import Dimension, Shape
 from ...spmd.laid_out import Slices
 from ...spmd.mesh import MeshImpl
+from .along import axis_of, gathered, own_part
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,11 +48,12 @@ class Concat(Primitive):
     return split(dy, whole, [d.size for d in dims])
 
   def lower(self, mesh: MeshImpl, op: Apply, *xs: Slices) -> Slices:
-    at = _axis(op.outputs[0].shape, self.dim_name)
-    return mesh.map_trailing(lambda *xs: tf.concat(xs, at), *xs)
-
-  def unsplittable(self, op: Apply) -> frozenset[str]:
-    return frozenset([self.dim_name])
+    shape, name = op.outputs[0].shape, self.dim_name
+    at = axis_of(shape, name)
+    pairs = zip(xs, op.inputs, strict=True)
+    parts = [gathered(mesh, x, t.shape, name) for x, t in pairs]
+    y = mesh.map_trailing(lambda *xs: tf.concat(xs, at), *parts)
+    return own_part(mesh, y, shape, name)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,13 +80,14 @@ class Split(Primitive):
     return [concat(dys, self.dim.name)]
 
   def lower(self, mesh: MeshImpl, op: Apply, x: Slices) -> Any:
-    at = _axis(op.inputs[0].shape, self.dim.name)
-    return mesh.map_trailing(
-      lambda x: tuple(tf.split(x, list(self.sizes), at)), x
+    shape, name = op.inputs[0].shape, self.dim.name
+    at = axis_of(shape, name)
+    parts = mesh.map_trailing(
+      lambda x: tuple(tf.split(x, list(self.sizes), at)),
+      gathered(mesh, x, shape, name),
     )
-
-  def unsplittable(self, op: Apply) -> frozenset[str]:
-    return frozenset([self.dim.name])
+    pairs = zip(parts, op.outputs, strict=True)
+    return tuple(own_part(mesh, y, t.shape, name) for y, t in pairs)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,11 +115,10 @@ class Stack(Primitive):
     return unstack(dy, self.dim)
 
   def lower(self, mesh: MeshImpl, op: Apply, *xs: Slices) -> Slices:
-    at = _axis(op.outputs[0].shape, self.dim.name)
-    return mesh.map_trailing(lambda *xs: tf.stack(xs, at), *xs)
-
-  def unsplittable(self, op: Apply) -> frozenset[str]:
-    return frozenset([self.dim.name])
+    shape, name = op.outputs[0].shape, self.dim.name
+    at = axis_of(shape, name)
+    y = mesh.map_trailing(lambda *xs: tf.stack(xs, at), *xs)
+    return own_part(mesh, y, shape, name)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,18 +136,12 @@ class Unstack(Primitive):
     return [stack(dys, self.dim.name, axis)]
 
   def lower(self, mesh: MeshImpl, op: Apply, x: Slices) -> Any:
-    at = _axis(op.inputs[0].shape, self.dim.name)
+    shape, name = op.inputs[0].shape, self.dim.name
+    at = axis_of(shape, name)
     return mesh.map_trailing(
-      lambda x: tuple(tf.unstack(x, self.dim.size, at)), x
+      lambda x: tuple(tf.unstack(x, self.dim.size, at)),
+      gathered(mesh, x, shape, name),
     )
-
-  def unsplittable(self, op: Apply) -> frozenset[str]:
-    return frozenset([self.dim.name])
-
-
-def _axis(shape: Shape, name: str) -> int:
-  """The axis of a dimension, counted from the back."""
-  return shape.dimension_names.index(name) - len(shape)
 
 
 def _check_one_dtype(name: str, xs: Sequence[Aval]) -> None:
@@ -162,7 +159,7 @@ def concat(
 
   Args:
     xs: tensors of one dtype, which differ in the size of one dimension only.
-    concat_dim_name: the name of that dimension. It must not be split.
+    concat_dim_name: the name of that dimension. It may be split.
     name: a name for the operation.
 
   Raises:
@@ -183,7 +180,7 @@ def split(
 
   Args:
     x: a tensor.
-    split_dim: a dimension of it. It must not be split over the mesh.
+    split_dim: a dimension of it. It may be split.
     num_or_size_splits: the number of equal parts, or the size of each part.
     name: a name for the operation.
 
@@ -214,7 +211,7 @@ def stack(
 
   Args:
     xs: tensors of one shape and dtype.
-    dim_name: the name of the new dimension. It must not be split.
+    dim_name: the name of the new dimension. It may be split.
     axis: its place in the result; a negative one counts from the back.
     name: a name for the operation.
 
@@ -239,7 +236,7 @@ def unstack(x: Tensor, dim: Dimension, name: str | None = None) -> list[Tensor]:
 
   Args:
     x: a tensor.
-    dim: a dimension of it. It must not be split.
+    dim: a dimension of it. It may be split.
     name: a name for the operation.
   """
   parts: list[Tensor] = apply(Unstack(dim), x, name=name)

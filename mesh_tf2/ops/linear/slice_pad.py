@@ -1,6 +1,7 @@
 """Slice and pad, each the other's gradient.
 
-The dimension in question must not be split. Nothing is communicated.
+If the dimension in question is split over a mesh axis, it is gathered first;
+otherwise nothing is communicated.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from ...core.graph import Apply, Aval, Primitive, Tensor, apply
 from ...core.shape import Dimension
 from ...spmd.laid_out import Slices
 from ...spmd.mesh import MeshImpl
+from .along import axis_of, gathered, own_part
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,18 +42,16 @@ class Slice(Primitive):
     return [pad(dy, [self.begin, after], self.dim.name)]
 
   def lower(self, mesh: MeshImpl, op: Apply, x: Slices) -> Slices:
-    shape = op.inputs[0].shape
-    at = len(shape) - shape.index(self.dim)
+    shape, name = op.inputs[0].shape, self.dim.name
+    at = axis_of(shape, name)
 
     def cut(x: tf.Tensor) -> tf.Tensor:
       begin, size = [0] * x.shape.rank, x.shape.as_list()
-      begin[-at], size[-at] = self.begin, self.size
+      begin[at], size[at] = self.begin, self.size
       return tf.slice(x, begin, size)
 
-    return mesh.map_trailing(cut, x)
-
-  def unsplittable(self, op: Apply) -> frozenset[str]:
-    return frozenset([self.dim.name])
+    y = mesh.map_trailing(cut, gathered(mesh, x, shape, name))
+    return own_part(mesh, y, op.outputs[0].shape, name)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,18 +76,16 @@ class Pad(Primitive):
     return [mtf_slice(dy, self.before, self.dim.size, self.dim.name)]
 
   def lower(self, mesh: MeshImpl, op: Apply, x: Slices) -> Slices:
-    shape = op.inputs[0].shape
-    at = len(shape) - shape.index(self.dim)
+    shape, name = op.inputs[0].shape, self.dim.name
+    at = axis_of(shape, name)
 
     def fill_up(x: tf.Tensor) -> tf.Tensor:
       pads = [[0, 0] for _ in range(x.shape.rank)]
-      pads[-at] = [self.before, self.after]
+      pads[at] = [self.before, self.after]
       return tf.pad(x, pads)
 
-    return mesh.map_trailing(fill_up, x)
-
-  def unsplittable(self, op: Apply) -> frozenset[str]:
-    return frozenset([self.dim.name])
+    y = mesh.map_trailing(fill_up, gathered(mesh, x, shape, name))
+    return own_part(mesh, y, op.outputs[0].shape, name)
 
 
 def mtf_slice(
@@ -99,7 +97,8 @@ def mtf_slice(
     x: a tensor.
     begin: the first position.
     size: the number of positions.
-    slice_dim_name: the name of the dimension. It must not be split.
+    slice_dim_name: the name of the dimension. It may be split, and then
+      the number of positions must be one that can be split, too.
     name: a name for the operation.
 
   Raises:
@@ -117,7 +116,8 @@ def pad(
   Args:
     x: a tensor.
     paddings: the number of zeros before and the number after.
-    dim_name: the name of the dimension. It must not be split.
+    dim_name: the name of the dimension. It may be split, and then the padded
+      size must be one that can be split, too.
     name: a name for the operation.
 
   Raises:
