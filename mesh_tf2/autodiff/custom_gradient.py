@@ -72,7 +72,9 @@ class CustomGradientOperation(Operation):
 
   def adopt(self, clones: Mapping[Operation, Operation]) -> None:
     """What it computes again is what its own inputs went through."""
-    self.forward_operations = [clones.get(o, o) for o in self.forward_operations]
+    self.forward_operations = [
+      clones.get(o, o) for o in self.forward_operations
+    ]
 
 
 def custom_gradient(

@@ -1,4 +1,4 @@
-"""Loops on a mesh: from slices to the tensors of a `tf.while_loop`, and back."""
+"""Loops on a mesh: from slices to a `tf.while_loop` over tensors, and back."""
 
 from __future__ import annotations
 

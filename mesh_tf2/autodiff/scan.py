@@ -104,4 +104,3 @@ def _to_front(x: Tensor, dim: Dimension, rounds: Dimension) -> Tensor:
 
 def _renamed(x: Tensor, old: Dimension, new: Dimension) -> Tensor:
   return reshape(x, [new if d == old else d for d in x.shape])
-
