@@ -6,6 +6,7 @@ there), so everything here counts axes from the back or is given their number.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import tensorflow as tf
@@ -51,3 +52,31 @@ def prepend_axes(x: tf.Tensor, ndims: int, count: int) -> tf.Tensor:
   sizes = x.shape.as_list()
   at = len(sizes) - ndims
   return tf.reshape(x, [*sizes[:at], *[1] * count, *sizes[at:]])
+
+
+# TensorFlow's own slice and pad stop at eight axes; these take any number.
+
+
+def cut(x: tf.Tensor, axis: int, begin: int, size: int) -> tf.Tensor:
+  """Positions `begin` to `begin + size` of an axis, which may be negative."""
+  sizes = x.shape.as_list()
+  flat = _around(x, axis)
+  y = tf.slice(flat, [0, begin, 0], [flat.shape[0], size, flat.shape[2]])
+  sizes[axis] = size
+  return tf.reshape(y, sizes)
+
+
+def pad(x: tf.Tensor, axis: int, before: int, after: int) -> tf.Tensor:
+  """Zeros before and after the positions of an axis, which may be negative."""
+  sizes = x.shape.as_list()
+  y = tf.pad(_around(x, axis), [[0, 0], [before, after], [0, 0]])
+  sizes[axis] += before + after
+  return tf.reshape(y, sizes)
+
+
+def _around(x: tf.Tensor, axis: int) -> tf.Tensor:
+  """With one axis for all before `axis`, and one for all behind it."""
+  sizes = x.shape.as_list()
+  axis %= len(sizes)
+  before, after = math.prod(sizes[:axis]), math.prod(sizes[axis + 1 :])
+  return tf.reshape(x, [before, sizes[axis], after])

@@ -329,13 +329,9 @@ class VirtualMeshImpl(MeshImpl):
     if wrap:
       return VirtualSlices(tf.roll(x.value, offset, at), x.axes)
     kept = max(m - abs(offset), 0)
-    begin = [0] * x.value.shape.rank
-    size = x.value.shape.as_list()
-    begin[at], size[at] = max(-offset, 0) if kept else 0, kept
-    pads = [[0, 0] for _ in size]
     gap = m - kept
-    pads[at] = [gap, 0] if offset > 0 else [0, gap]
-    y = tf.pad(tf.slice(x.value, begin, size), pads)
+    y = on_slice.cut(x.value, at, max(-offset, 0) if kept else 0, kept)
+    y = on_slice.pad(y, at, *((gap, 0) if offset > 0 else (0, gap)))
     return VirtualSlices(y, x.axes)
 
 

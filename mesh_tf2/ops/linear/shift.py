@@ -12,6 +12,7 @@ import tensorflow as tf
 
 from ...core.graph import Apply, Aval, Primitive, Tensor, apply
 from ...core.shape import Dimension
+from ...spmd import slices as on_slice
 from ...spmd.laid_out import Slices
 from ...spmd.mesh import MeshImpl
 
@@ -45,7 +46,7 @@ class Shift(Primitive):
     parts = [(block - near, near, far + 1), (0, block - near, far)]
 
     def receive(begin: int, size: int, distance: int) -> Slices:
-      part = mesh.map_trailing(lambda x: _cut(x, at, begin, size), x)
+      part = mesh.map_trailing(lambda x: on_slice.cut(x, at, begin, size), x)
       if self.wrap:
         distance %= m
       if abs(distance) >= m:
@@ -65,16 +66,9 @@ class Shift(Primitive):
       return tf.roll(x, self.offset, at)
     if abs(self.offset) >= n:
       return tf.zeros_like(x)
-    kept = _cut(x, at, max(-self.offset, 0), n - abs(self.offset))
-    pads = [[0, 0] for _ in range(x.shape.rank)]
-    pads[at] = [max(self.offset, 0), max(-self.offset, 0)]
-    return tf.pad(kept, pads)
-
-
-def _cut(x: tf.Tensor, at: int, begin: int, size: int) -> tf.Tensor:
-  begins, sizes = [0] * x.shape.rank, x.shape.as_list()
-  begins[at], sizes[at] = begin, size
-  return tf.slice(x, begins, sizes)
+    right, left = max(self.offset, 0), max(-self.offset, 0)
+    kept = on_slice.cut(x, at, left, n - abs(self.offset))
+    return on_slice.pad(kept, at, right, left)
 
 
 def shift(
