@@ -1,0 +1,1 @@
+"""Convolutions: sums over neighbours, in one to three dimensions."""
