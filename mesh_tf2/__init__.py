@@ -103,6 +103,8 @@ from .ops.bitwise import (
 )
 from .ops.clip import clip as clip
 from .ops.cumulative import cumprod as cumprod, cumsum as cumsum
+from .ops.dynamic_shift import dynamic_shift as dynamic_shift
+from .ops.diagonal import diagonal as diagonal
 from .ops.effects import (
   barrier as barrier,
   depend as depend,
@@ -189,6 +191,11 @@ from .ops.reductions import (
 from .ops.sampling import (
   categorical as categorical,
   sample_with_temperature as sample_with_temperature,
+)
+from .ops.segment import (
+  segment_max as segment_max,
+  segment_min as segment_min,
+  segment_sum as segment_sum,
 )
 from .ops.slicewise import cwise as cwise, slicewise as slicewise
 from .ops.softmax import (

@@ -1,12 +1,13 @@
 """The conformance table, and what stands outside of it."""
 
 from tests.conformance import (
-  rows_cumulative,
   rows_convolution,
+  rows_cumulative,
   rows_elementwise,
   rows_indexing,
   rows_linear,
   rows_order,
+  rows_segments,
   rows_sources,
   rows_users_miss,
 )
@@ -17,6 +18,7 @@ ROWS = [
   *rows_convolution.ROWS,
   *rows_indexing.ROWS,
   *rows_order.ROWS,
+  *rows_segments.ROWS,
   *rows_cumulative.ROWS,
   *rows_sources.ROWS,
   *rows_users_miss.ROWS,
