@@ -90,7 +90,8 @@ def filter_of(x, y, shape, strides=1, padding="SAME", dilations=1, groups=1):
   for i, k, at in steps:
     for c, o in _groups(shape, groups):
       seen, out = x[(..., *at, c)], y[(..., *i, o)]
-      w[k][:, o] += np.einsum("...c,...o->co", seen, out)
+      seen = seen.reshape([-1, shape[-2]])
+      w[k][:, o] += seen.T @ out.reshape([len(seen), -1])
   return w
 
 

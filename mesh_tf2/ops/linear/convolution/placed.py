@@ -102,7 +102,7 @@ class Placed:
     return PendingSum(
       found.mesh_axes,
       lambda: finish(found.partial()),
-      lambda: finish(found.total()),
+      lambda: finish(found.fresh_total()),
     )
 
   def filter_of(self, x: Slices, y: Slices) -> Slices:
