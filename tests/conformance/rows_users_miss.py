@@ -9,7 +9,7 @@ import mesh_tf2 as mtf
 from tests.conformance.row import row
 
 AB, BC, ABC = "a:4 b:8", "b:8 c:4", "a:4 b:8 c:4"
-A, B = mtf.Dimension("a", 4), mtf.Dimension("b", 8)
+A, B, C = (mtf.Dimension(n, s) for n, s in [("a", 4), ("b", 8), ("c", 4)])
 NARROW = ("bfloat16", "float64")
 
 _erf = np.vectorize(math.erf)
@@ -280,5 +280,95 @@ ROWS = [
     lambda x: np.abs(x).max(),
     "",
     dtype="float32",
+  ),
+  row(
+    "einsum: as text",
+    lambda mesh, x, y: mtf.einsum("c b, b a -> c a", y, x),
+    [AB, BC],
+    lambda x, y: (x @ y).T,
+    "c:4 a:4",
+    dtypes=NARROW,
+  ),
+  row(
+    "einsum: as text behind the tensors",
+    lambda mesh, x, y, z: mtf.einsum([x, y, z], "a b, , b c -> c"),
+    [AB, "", BC],
+    lambda x, y, z: y * (x.sum(0) @ z),
+    "c:4",
+  ),
+  row(
+    "matmul: as operator",
+    lambda mesh, x, y: x @ y,
+    [AB, BC],
+    lambda x, y: x @ y,
+    "a:4 c:4",
+    dtypes=NARROW,
+  ),
+  row(
+    "diagonal",
+    lambda mesh, x: mtf.diagonal(x, A, C),
+    [ABC],
+    lambda x: np.einsum("aba->ab", x),
+    AB,
+    dtypes=NARROW,
+  ),
+  row(
+    "diagonal: of bools, in the other direction",
+    lambda mesh, x: mtf.diagonal(x, C, A),
+    [(ABC, "bool")],
+    lambda x: np.einsum("aba->ba", x),
+    BC,
+  ),
+  row(
+    "mtf_slice: by index",
+    lambda mesh, x: x[{"b": slice(-6, -2), C: slice(None)}],
+    [ABC],
+    lambda x: x[:, 2:6],
+    "a:4 b:4 c:4",
+    dtypes=NARROW,
+  ),
+  row(
+    "gather: by index, every other position",
+    lambda mesh, x: x[{"b": slice(1, None, 2)}],
+    [ABC],
+    lambda x: x[:, 1::2],
+    "a:4 b:4 c:4",
+    dtypes=NARROW,
+  ),
+  row(
+    "gather: by index, from the end to the beginning",
+    lambda mesh, x: x[{"b": slice(None, None, -1), "a": slice(None, None, -1)}],
+    [(ABC, "integers")],
+    lambda x: x[::-1, ::-1],
+    ABC,
+  ),
+  row(
+    "gather: by index, one position",
+    lambda mesh, x: x[{B: -1, "c": np.int64(2)}],
+    [ABC],
+    lambda x: x[:, -1, 2],
+    "a:4",
+    dtypes=NARROW,
+  ),
+  row(
+    "gather: by index, a list of positions",
+    lambda mesh, x: x[{"b": [0, 3, 3, -1]}],
+    [(ABC, "bool")],
+    lambda x: x[:, [0, 3, 3, -1]],
+    "a:4 b:4 c:4",
+  ),
+  row(
+    "gather: by index, positions in a tensor",
+    lambda mesh, x, i: x[{"b": i}],
+    [ABC, ("d:2 e:4", "ties")],
+    lambda x, i: x[:, i],
+    "a:4 d:2 e:4 c:4",
+  ),
+  row(
+    "gather: by index, another order for each row",
+    lambda mesh, x, i: x[{"b": i}],
+    [ABC, ("a:4 b:4", "ties")],
+    lambda x, i: np.take_along_axis(x, i[..., None], 1),
+    "a:4 b:4 c:4",
   ),
 ]

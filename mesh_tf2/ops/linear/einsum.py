@@ -12,6 +12,7 @@ import operator
 import string
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import Any, overload
 
 import tensorflow as tf
 
@@ -21,6 +22,8 @@ from ...core.shape import Dimension, Shape, ShapeLike, to_shape, union
 from ...spmd import slices as on_slice
 from ...spmd.laid_out import Slices
 from ...spmd.mesh import MeshImpl
+from ..operands import Kind, agreed_union
+from .einsum_text import ARROW, shape_of_result
 from .sum_broadcast import broadcast
 
 
@@ -33,6 +36,7 @@ class Einsum(Primitive):
   flops_per_point = 2
 
   def infer(self, *xs: Aval) -> Aval:
+    Kind.NUMBER.check("einsum", xs[0].dtype)
     if unknown := self.output_shape.drop(union(*(x.shape for x in xs))):
       raise ShapeError(f"einsum cannot make [{unknown}]: no input has it")
     if len({x.dtype for x in xs}) > 1:
@@ -86,20 +90,42 @@ class Einsum(Primitive):
     return union(*(x.shape for x in op.inputs))
 
 
+@overload
 def einsum(
   xs: Sequence[Tensor],
   output_shape: ShapeLike | None = None,
   reduced_dims: Iterable[Dimension] | None = None,
   name: str | None = None,
+) -> Tensor: ...
+@overload
+def einsum(
+  xs: str, /, *operands: Tensor, name: str | None = None
+) -> Tensor: ...
+
+
+def einsum(
+  xs: Any,
+  output_shape: Any = None,
+  reduced_dims: Any = None,
+  name: Any = None,
+  *operands: Any,
 ) -> Tensor:
-  """Multiplies `xs`, broadcasting by name, and sums dimensions away.
+  """Multiplies tensors, broadcasting by name, and sums dimensions away.
+
+  It is written in one of three ways:
+
+  * `einsum([x, w], output_shape)`, as below;
+  * `einsum("batch d_model, d_model d_ff -> batch d_ff", x, w)`: the names of
+    the dimensions of each operand, in any order, and those of the result;
+  * `einsum([x, w], "batch d_model, d_model d_ff -> batch d_ff")`, the same.
 
   Args:
-    xs: tensors of one dtype.
+    xs: tensors of one dtype, which are numbers; or a text.
     output_shape: the dimensions of the result. One that no input has is
-      broadcast.
+      broadcast. Or a text.
     reduced_dims: the dimensions to sum over, instead of `output_shape`.
     name: a name for the operation.
+    *operands: where `xs` is a text, the tensors, which follow it.
 
   Returns:
     A tensor of shape `output_shape`. With neither argument given, dimensions
@@ -107,7 +133,9 @@ def einsum(
     order of appearance.
 
   Raises:
-    ShapeError: `output_shape` and `reduced_dims` disagree, or `xs` is empty.
+    ShapeError: `output_shape` and `reduced_dims` disagree, `xs` is empty, a
+      name stands for two sizes, or a text does not fit the tensors. The message
+      points at the word that is wrong.
 
   Example:
     >>> import mesh_tf2 as mtf
@@ -118,10 +146,26 @@ def einsum(
     batch:8 d_ff:64
     >>> mtf.einsum([x, w], "d_ff:64").shape  # sums over the batch, too
     d_ff:64
+    >>> mtf.einsum("batch d_model, d_model d_ff -> d_ff batch", x, w).shape
+    d_ff:64 batch:8
   """
+  if isinstance(xs, str):
+    given = [output_shape, reduced_dims, name, *operands]
+    name = next((x for x in given if isinstance(x, str)), None)
+    tensors = [x for x in given if not (x is None or isinstance(x, str))]
+    xs, output_shape, reduced_dims = tensors, xs, None
+    is_text = True
+  else:
+    is_text = isinstance(output_shape, str) and ARROW in output_shape
+  if isinstance(xs, Tensor):
+    raise TypeError(f"einsum takes a list of tensors, got {xs}; write [x, y]")
   if not xs:
     raise ShapeError("einsum needs at least one tensor")
-  points = union(*(x.shape for x in xs))
+  if strange := [x for x in xs if not isinstance(x, Tensor)]:
+    raise TypeError(f"einsum multiplies mesh tensors, got {strange[0]!r}")
+  if is_text:
+    output_shape = shape_of_result(output_shape, xs)
+  points = agreed_union("einsum", *xs)
   shape = _output_shape(xs, points, output_shape, reduced_dims)
   reached = shape.keep(points)
   if len(xs) == 1 and xs[0].shape == reached:
