@@ -6,7 +6,8 @@ same flat index, so that a layout of the one can be compared with a layout of
 the other digit by digit.
 
 Splitting the index at the boundaries of all digits gives *steps*, the smallest
-first; a digit is then a run of neighbouring steps. Nothing here knows tensors.
+first; a digit is then a run of neighbouring steps. On the way from one layout
+to another a mesh axis may own steps that are no neighbours.
 """
 
 from __future__ import annotations
@@ -45,6 +46,10 @@ def digits(
   return owned
 
 
+# Steps that a mesh axis owns, the one that varies fastest along it first.
+Run = tuple[int, ...]
+
+
 @dataclasses.dataclass(frozen=True)
 class Steps:
   """An index split at `strides`: ascending, each divides the next.
@@ -60,22 +65,36 @@ class Steps:
     pairs = zip(self.strides, self.strides[1:], strict=False)
     return [b // a for a, b in pairs]
 
-  def run(self, digit: Digit) -> range | None:
+  def run(self, digit: Digit) -> Run | None:
     """The steps that make up a digit, or None if it cuts one of them."""
     if digit.stride not in self.strides or digit.end not in self.strides:
       return None
-    return range(
-      self.strides.index(digit.stride), self.strides.index(digit.end)
-    )
+    at = self.strides.index
+    return tuple(range(at(digit.stride), at(digit.end)))
 
-  def runs(self, size: int) -> list[range]:
-    """All runs of steps that a mesh axis of `size` could own."""
-    every = set(self.strides)
+  def runs(self, size: int) -> list[Run]:
+    """All runs of neighbouring steps that a mesh axis of `size` could own."""
+    every, at = set(self.strides), self.strides.index
     return [
-      range(i, self.strides.index(s * size))
+      tuple(range(i, at(s * size)))
       for i, s in enumerate(self.strides)
       if s * size in every
     ]
+
+  def picks(self, size: int) -> list[Run]:
+    """All that a mesh axis of `size` could own: any steps in any order."""
+    found: list[Run] = []
+
+    def extend(run: Run, rest: int) -> None:
+      if rest == 1:
+        found.append(run)
+        return
+      for i, n in enumerate(self.sizes):
+        if n > 1 and rest % n == 0 and i not in run:
+          extend((*run, i), rest // n)
+
+    extend((), size)
+    return found
 
 
 def common_steps(total: int, owned: Iterable[Digit]) -> Steps:
@@ -114,7 +133,7 @@ def _primes(n: int) -> list[int]:
 
 
 def values_of_steps(
-  owned: Mapping[int, range], steps: Steps, coordinates: Sequence[int]
+  owned: Mapping[int, Run], steps: Steps, coordinates: Sequence[int]
 ) -> dict[int, int]:
   """Which value of each owned step the processor at `coordinates` holds."""
   values, sizes = {}, steps.sizes
@@ -125,7 +144,7 @@ def values_of_steps(
   return values
 
 
-def elements(steps: Steps, owned: Iterable[range]) -> int:
+def elements(steps: Steps, owned: Iterable[Run]) -> int:
   """How many elements a slice has whose runs in `owned` are split."""
   sizes = steps.sizes
   return steps.strides[-1] // math.prod(sizes[i] for run in owned for i in run)

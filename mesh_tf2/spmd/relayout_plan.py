@@ -1,13 +1,13 @@
 """The cheapest way from one layout to another, as a list of moves.
 
-A state says which run of steps (`digits.py`) each mesh axis owns. Moves are
+A state says which steps (`digits.py`) each mesh axis owns. Moves are
 
-* split: an axis that owns nothing takes a run that nobody owns. Nothing is
+* split: an axis that owns nothing takes steps that nobody owns. Nothing is
   sent;
-* alltoall: an axis leaves its run for one that nobody owns;
-* concat: an axis gives up its run: every processor gets the whole of it;
-* permute: axes own other runs than before, and together at least the same
-  steps. Every processor receives one slice, or part of one.
+* alltoall: an axis leaves its steps for some that nobody owns;
+* concat: an axis gives up its steps: every processor gets the whole of them;
+* permute: axes own other steps than before, and together at least the same
+  ones. Every processor receives one slice, or part of one.
 
 A move costs the elements of one processor's result; a split costs nothing.
 The plan is the path of least cost (A*: Hart, Nilsson, Raphael, 1968), and among
@@ -21,10 +21,11 @@ import functools
 import heapq
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from .digits import (
   Digit,
+  Run,
   Steps,
   common_steps,
   elements,
@@ -33,9 +34,9 @@ from .digits import (
 )
 
 SPLIT, ALLTOALL, CONCAT, PERMUTE = "split", "alltoall", "concat", "permute"
-_MOST_STATES = 600  # a search is quick, and there are no more in practice
+_MOST_STATES = 600  # a search among as many takes some milliseconds
 
-State = tuple[range | None, ...]  # what each mesh axis owns
+State = tuple[Run | None, ...]  # what each mesh axis owns
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,12 +112,16 @@ def _planned(
 ) -> Plan:
   owned, wanted = dict(source), dict(target)
   steps = common_steps(total, [*owned.values(), *wanted.values()])
-  plan = _Search(steps, mesh_sizes, owned, wanted).plan()
+  plan = _Search(steps, mesh_sizes, owned, wanted, Steps.runs).plan()
   if plan.cost <= elements(plan.steps, filter(None, plan.end)):
-    return plan  # something moves, and not more than what it must be at last
-  finer = finer_steps(steps, [mesh_sizes[a] for a in {*owned, *wanted}])
-  other = _Search(finer, mesh_sizes, owned, wanted).plan()
-  return other if other.cost < plan.cost else plan
+    return plan  # no other one can be cheaper
+  finer = finer_steps(steps, [m for m in mesh_sizes if m > 1])
+  for choices in (Steps.picks, Steps.runs):
+    search = _Search(finer, mesh_sizes, owned, wanted, choices)
+    if search.is_small:
+      other = search.plan()
+      return other if other.cost < plan.cost else plan
+  return plan
 
 
 class _Search:
@@ -128,12 +133,13 @@ class _Search:
     mesh_sizes: Sequence[int],
     owned: Mapping[int, Digit],
     wanted: Mapping[int, Digit],
+    choices: Callable[[Steps, int], list[Run]],
   ) -> None:
     self._steps, self._sizes = steps, mesh_sizes
     runs = {a: steps.run(d) for a, d in owned.items()}
     self._gathered = tuple(a for a, run in runs.items() if run is None)
-    # Only these ever move.
-    self._axes = sorted({*owned, *wanted})
+    self._axes = [a for a, m in enumerate(mesh_sizes) if m > 1]
+    self._choices = {a: choices(steps, mesh_sizes[a]) for a in self._axes}
     count = range(len(mesh_sizes))
     self._start = tuple(runs.get(a) for a in count)
     self._goal = tuple(
@@ -148,7 +154,7 @@ class _Search:
   def _cheapest(self) -> tuple[list[Move], int]:
     if self._start == self._goal:
       return [], 0
-    if self._is_permuted() or self._count() > _MOST_STATES:
+    if self._is_permuted() or not self.is_small:
       return self._simple()
     best, number = {self._start: (0, 0)}, itertools.count()
     came: dict[State, Move] = {}
@@ -210,7 +216,7 @@ class _Search:
   def _moves(self, state: State) -> Iterator[Move]:
     taken = _covered(state)
     for a in self._axes:
-      free = [r for r in self._runs[a] if taken.isdisjoint(r)]
+      free = [r for r in self._choices[a] if taken.isdisjoint(r)]
       if (goal := self._goal[a]) in free:  # the first of equals is taken
         free = [goal, *(r for r in free if r != goal)]
       if state[a] is None:
@@ -224,13 +230,11 @@ class _Search:
       if after != state and taken <= covered:
         yield Move(PERMUTE, state, after)
 
-  def _count(self) -> int:
-    """A bound on the number of states."""
-    return math.prod(len(self._runs[a]) + 1 for a in self._axes)
-
-  @functools.cached_property
-  def _runs(self) -> dict[int, list[range]]:
-    return {a: self._steps.runs(self._sizes[a]) for a in self._axes}
+  @property
+  def is_small(self) -> bool:
+    """Whether there are few enough states to search among them."""
+    count = math.prod(len(c) + 1 for c in self._choices.values())
+    return count <= _MOST_STATES
 
   @functools.cached_property
   def _states(self) -> dict[State, frozenset[int]]:
@@ -240,7 +244,7 @@ class _Search:
       states += [
         _with(s, a, run)
         for s in states
-        for run in self._runs[a]
+        for run in self._choices[a]
         if _covered(s).isdisjoint(run)
       ]
     return {s: _covered(s) for s in states}
@@ -250,7 +254,7 @@ def _covered(state: State) -> frozenset[int]:
   return frozenset(i for run in state if run is not None for i in run)
 
 
-def _with(state: State, axis: int, run: range | None) -> State:
+def _with(state: State, axis: int, run: Run | None) -> State:
   return (*state[:axis], run, *state[axis + 1 :])
 
 

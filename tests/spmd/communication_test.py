@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import mesh_tf2 as mtf
+from mesh_tf2.spmd import slices as on_slice
 
-from tests.support.meshes import KINDS
+from tests.support.meshes import KINDS, PLACEMENT, setting
 from tests.support.running import run, tensor
 
 # old, new, layout, mesh; what is sent, and how many elements by all processors
@@ -60,6 +62,92 @@ def test_two_mesh_axes_may_trade_places(old, new, layout, kinds):
     split = run(build, "x:2;y:2", layout, kind)
     np.testing.assert_array_equal(split.value(), run(build).value())
     assert split.kinds == kinds
+
+
+def _slices(impl, kind, value, shape):
+  """Slices of an array, and how to look at those of every processor."""
+  x = impl.import_tensor(tf.constant(value), mtf.convert_to_shape(shape))
+
+  def look(x):
+    if kind == PLACEMENT:
+      return [y.numpy() for y in x.tensor_list]
+    sizes = impl.shape.to_integer_list
+    return [
+      x.value.numpy()[tuple(np.unravel_index(p, sizes)[a] for a in x.axes)]
+      for p in range(impl.size)
+    ]
+
+  return x, look
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_permute_gives_each_processor_a_part_of_the_slice_of_another(kind):
+  impl = setting("x:2;y:3", "a:x", kind).impl
+  value = np.arange(24).reshape(2, 6, 2)
+  x, look = _slices(impl, kind, value, "a:2 b:6 c:2")
+  x = impl.map_trailing(lambda t: on_slice.reshape(t, 3, [3, 2, 2]), x)
+  events, sources, parts = [], [5, 4, 3, 2, 1, 0], [0, 1, 2, 2, 1, 0]
+  with impl.observed(events.append):
+    y = impl.permute(x, sources, parts, (0, 1))
+  mine = value.reshape(2, 3, 2, 2)
+  for p, got in enumerate(look(y)):
+    np.testing.assert_array_equal(got[0], mine[sources[p] // 3, parts[p]])
+  (event,) = events
+  assert (event.kind, event.mesh_axes, event.elements) == ("permute", (0, 1), 4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_reduce_scatter_is_a_sum_of_which_each_keeps_a_part(kind):
+  impl = setting("x:2;y:3", "a:y;b:x", kind).impl
+  value = np.arange(36).reshape(3, 2, 6)
+  x, look = _slices(impl, kind, value, "a:3 b:2 c:6")
+  events = []
+  with impl.observed(events.append):
+    y = impl.reduce_scatter(x, 1, 2)
+  for p, got in enumerate(look(y)):
+    total = value.sum(0)[p // 3]
+    np.testing.assert_array_equal(got[0, 0], total.reshape(3, 2)[p % 3])
+  (event,) = events
+  assert (event.kind, event.elements) == ("reduce_scatter", 2)
+
+
+# What is split over x after a sum over x; what is sent, by all together. The
+# original takes the whole sum, and then cuts it: 16 elements.
+SCATTERED = [
+  ("b:8", "c:8", "s:x;c:x", [("reduce_scatter/0/reduce_op", 8)]),
+  ("b:8", "c:2 d:4", "s:x;d:x", [("reduce_scatter/0/reduce_op", 8)]),
+  (
+    "b:8", "c:8", "s:x;t:y;c:x",
+    [("reduce_scatter/0/reduce_op", 16), ("allreduce/[1]/reduce_op", 16)],
+  ),
+  # It stays pending where another axis splits it: half as much is summed.
+  ("b:8", "c:8", "s:x;c:y", [("allreduce/[0]/reduce_op", 16)]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new", "layout", "sent"), SCATTERED)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_sum_that_is_split_at_once_is_never_taken_whole(
+  old, new, layout, sent, kind
+):
+  def build(mesh):
+    x = tensor(mesh, "s:4 t:4 " + old)
+    return mtf.reshape(mtf.reduce_sum(x, output_shape=old), new)
+
+  split = run(build, "x:2;y:2" if "y" in layout else "x:2", layout, kind)
+  np.testing.assert_array_equal(split.value(), run(build).value())
+  assert split.counters("reduce_scatter", "all") == sent
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_sum_that_was_taken_before_is_only_cut(kind):
+  def build(mesh):
+    total = mtf.reduce_sum(tensor(mesh, "s:4 b:8"), output_shape="b:8")
+    return [total * 2.0, mtf.reshape(total, "c:8")]
+
+  split = run(build, "x:2", "s:x;c:x", kind)
+  np.testing.assert_array_equal(split.value(1), run(build).value(1))
+  assert split.kinds == ["allreduce"]
 
 
 # offset, wrap, result of 0..7 on two processors, what is sent.

@@ -16,7 +16,7 @@ import tensorflow as tf
 from ...core.shape import Shape
 from ...spmd import relayout_plan as planning
 from ...spmd import slices as on_slice
-from ...spmd.digits import Digit, Steps, common_steps, digits
+from ...spmd.digits import Digit, Run, Steps, common_steps, digits
 from ...spmd.laid_out import PendingSum, Slices
 from ...spmd.mesh import MeshImpl
 from ...spmd.relayout_plan import Move, Plan, State
@@ -97,7 +97,7 @@ def relayout_sum(
 
 def _early_splits(
   mesh: MeshImpl, old: Shape, new: Shape
-) -> tuple[dict[int, range], Plan] | None:
+) -> tuple[dict[int, Run], Plan] | None:
   """What can be split at once, and the plan for the rest; None if nothing."""
   if not old.size or any(d.size == 1 for d in mesh.shape):
     return None
@@ -175,63 +175,79 @@ class _Walk:
     self._mesh = mesh
     self._steps = steps
     self._state = state
+    # The step of each axis of a slice; all of them, the largest stride first.
+    self._order = [*reversed(range(len(steps.sizes)))]
     self.x = x
 
   def go(self, move: Move) -> None:
     """Makes one move of a plan."""
-    if move.kind == planning.PERMUTE:
+    a = move.axis
+    if a is None:
       self._permute(move)
     else:
-      assert move.axis is not None
-      before, after = move.before[move.axis], move.after[move.axis]
+      before, after = move.before[a], move.after[a]
       if before is None and after is not None:
-        self.split(move.axis, after)
+        self.split(a, after)
       elif before is not None and after is not None:
         there, here = self.view(after, before)
-        self.x = self._mesh.alltoall(self.x, move.axis, there, here)
+        self.x = self._mesh.alltoall(self.x, a, there, here)
       elif before is not None:
         (at,) = self.view(before)
-        self.x = self._mesh.allconcat(self.x, move.axis, at)
+        self.x = self._mesh.allconcat(self.x, a, at)
     self._state = move.after
+    self.restore()
 
-  def split(self, mesh_axis: int, run: range) -> None:
-    """Lets a mesh axis own a run of steps."""
+  def split(self, mesh_axis: int, run: Run) -> None:
+    """Lets a mesh axis own some steps."""
     (at,) = self.view(run)
     self.x = self._mesh.allsplit(self.x, mesh_axis, at)
     before, after = self._state[:mesh_axis], self._state[mesh_axis + 1 :]
     self._state = (*before, run, *after)
+    self.restore()
 
-  def view(self, *runs: range) -> list[int]:
+  def view(self, *runs: Run) -> list[int]:
     """Makes each of some runs one axis; returns which ones these are."""
-    sizes, at = self._local_sizes(), {}
-    whole: list[int] = []
-    for i in reversed(range(len(sizes))):
-      run = next((r for r in runs if i in r), range(i, i + 1))
-      if i == run[-1]:
-        at[run] = len(whole)
-        whole.append(math.prod(sizes[j] for j in run))
+    of_step = {i: run for run in runs for i in run}
+    groups: list[Run] = []
+    for i in self._order:
+      group = of_step.get(i, (i,))
+      if group not in groups:
+        groups.append(group)
+    sizes = self._local_sizes()
+    self._transpose([i for group in groups for i in reversed(group)])
+    whole = [math.prod(sizes[i] for i in group) for group in groups]
     self.x = local_reshape(self._mesh, self.x, whole)
-    return [at[run] for run in runs]
+    return [groups.index(run) for run in runs]
+
+  def restore(self) -> None:
+    """Gives each step its own axis again, the largest stride first."""
+    self._transpose(sorted(self._order, reverse=True))
+
+  def _transpose(self, order: list[int]) -> None:
+    sizes = self._local_sizes()
+    here = [sizes[i] for i in self._order]
+    axes = [self._order.index(i) for i in order]
+    self._order = order
+
+    def change(x: tf.Tensor, ndims: int) -> tf.Tensor:
+      return on_slice.transpose(on_slice.reshape(x, ndims, here), axes)
+
+    ndims = len(self._mesh.slice_sizes(self.x))
+    self.x = self._mesh.map_trailing(lambda x: change(x, ndims), self.x)
 
   def _permute(self, move: Move) -> None:
     """The steps that are newly split become the first axis: the parts."""
-    self.view()
-    mesh, sizes = self._mesh, self._local_sizes()
-    axes, new = len(sizes), planning.newly_split(move)
-    order = [i for i in reversed(range(axes)) if i in new]
-    order += [i for i in reversed(range(axes)) if i not in new]
-    rest = [sizes[i] for i in order[len(new) :]]
+    mesh, new = self._mesh, tuple(planning.newly_split(move))
+    sizes = self._local_sizes()
+    rest = [i for i in self._order if i not in new]
+    self._transpose([*reversed(new), *rest])
     parts = math.prod(sizes[i] for i in new)
-
-    def cut(x: tf.Tensor) -> tf.Tensor:
-      x = on_slice.transpose(x, [axes - 1 - i for i in order])
-      return on_slice.reshape(x, axes, [parts, *rest])
-
+    cut = [parts, *(sizes[i] for i in rest)]
     sources, part = planning.senders(
       self._steps, move, mesh.shape.to_integer_list
     )
     varies = [a for a, run in enumerate(move.after) if run is not None]
-    x = mesh.map_trailing(cut, self.x)
+    x = local_reshape(mesh, self.x, cut)
     self.x = mesh.permute(x, sources, part, varies)
 
   def _local_sizes(self) -> list[int]:
