@@ -19,6 +19,8 @@ def clone_operations(
   """
   clones: dict[Operation, Operation] = {}
   for op in operations:
+    if not op.outputs:
+      continue  # an assignment: what is computed twice assigns once
     clone = op.clone([mapping.get(x, x) for x in op.inputs])
     clone.adopt(clones)
     mapping.update(zip(op.outputs, clone.outputs, strict=True))

@@ -16,6 +16,10 @@ from .attention_masks import (
   rename_length_to_memory_length,
 )
 from .batch_norm import batch_norm
+from .block_attention import (
+  local_1d_halo_exchange,
+  local_self_attention_spatial_blocks,
+)
 from .clip_gradient import (
   clip_activation_gradient,
   summary_for_clip_activation_gradient,
@@ -35,6 +39,14 @@ from .incremental_attention import (
   multihead_self_attention_incremental,
 )
 from .jitter import multiplicative_jitter
+from .local_attention import (
+  masked_local_attention_1d,
+  masked_local_attention_1d_incremental,
+)
+from .local_attention_2d import (
+  local_2d_halo_exchange,
+  local_2d_self_attention_spatial_blocks,
+)
 from .losses import (
   sigmoid_cross_entropy_with_logits,
   softmax_cross_entropy_with_logits,
@@ -76,6 +88,12 @@ __all__ = [
   "embedding_weights",
   "get_dense_kernel_weights",
   "layer_norm",
+  "local_1d_halo_exchange",
+  "local_2d_halo_exchange",
+  "local_2d_self_attention_spatial_blocks",
+  "local_self_attention_spatial_blocks",
+  "masked_local_attention_1d",
+  "masked_local_attention_1d_incremental",
   "multihead_attention",
   "multihead_attention_params",
   "multihead_attention_vars",
