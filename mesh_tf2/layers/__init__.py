@@ -24,6 +24,19 @@ from .clip_gradient import (
   clip_activation_gradient,
   summary_for_clip_activation_gradient,
 )
+from .convolution import (
+  conv1d,
+  conv2d,
+  conv2d_transpose,
+  conv3d,
+  conv3d_transpose,
+)
+from .convolution_blocks import (
+  conv2d_transpose_with_blocks,
+  conv2d_with_blocks,
+  conv3d_transpose_with_blocks,
+  conv3d_with_blocks,
+)
 from .correlation import corr
 from .dense import (
   DenseInitializer,
@@ -57,8 +70,10 @@ from .memory_compressed_attention import (
   multihead_self_attention_memory_compressed,
 )
 from .norms import layer_norm, rms_norm, rms_normalize
+from .pooling import avg_pool2d, avg_pool3d, max_pool2d, max_pool3d
 from .precision import at_least_float32
 from .reversible import reversible_half_residual_and_swap
+from .separable_convolution import separable_conv1d
 from .unit_scaling import (
   set_unit_scaling,
   unit_scaling,
@@ -76,9 +91,20 @@ __all__ = [
   "attention_mask_autoregressive",
   "attention_mask_ignore_padding",
   "attention_mask_same_segment",
+  "avg_pool2d",
+  "avg_pool3d",
   "batch_norm",
   "clip_activation_gradient",
   "compress_mean",
+  "conv1d",
+  "conv2d",
+  "conv2d_transpose",
+  "conv2d_transpose_with_blocks",
+  "conv2d_with_blocks",
+  "conv3d",
+  "conv3d_transpose",
+  "conv3d_transpose_with_blocks",
+  "conv3d_with_blocks",
   "corr",
   "dense",
   "dense_product",
@@ -94,6 +120,8 @@ __all__ = [
   "local_self_attention_spatial_blocks",
   "masked_local_attention_1d",
   "masked_local_attention_1d_incremental",
+  "max_pool2d",
+  "max_pool3d",
   "multihead_attention",
   "multihead_attention_params",
   "multihead_attention_vars",
@@ -105,6 +133,7 @@ __all__ = [
   "reversible_half_residual_and_swap",
   "rms_norm",
   "rms_normalize",
+  "separable_conv1d",
   "set_unit_scaling",
   "sigmoid_cross_entropy_with_logits",
   "softmax_cross_entropy_with_logits",

@@ -17,7 +17,7 @@ from typing import Any
 
 from ..core.errors import ShapeError
 from ..core.graph import Tensor
-from ..core.shape import Dimension, Shape
+from ..core.shape import Dimension
 from ..ops.linear.convolution.stencil import Numbers
 from ..ops.linear.einsum import transpose
 from ..ops.linear.reshape import reshape
