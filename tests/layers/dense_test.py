@@ -223,3 +223,17 @@ def test_dropout_in_dense_relu_dense_is_shared_as_it_is_told():
   np.testing.assert_allclose(y, np.broadcast_to(y[:1], y.shape))
   hidden = np.maximum(w["dense_relu_dense/wi/kernel"].sum(axis=0), 0)
   assert not np.allclose(y[0], hidden @ w["dense_relu_dense/wo/kernel"])
+
+
+def test_a_kernel_may_begin_with_what_a_variable_may():
+  def build(mesh):
+    x = running.tensor(mesh, [B, X])
+    constant = tf.constant_initializer(2.0)
+    y = mtf.layers.dense(x, H, kernel_initializer=constant, name="d")
+    kernel = mtf.layers.get_dense_kernel_weights(x, H, [X], None, 3.0, "e")
+    return [y, kernel]
+
+  (y, kernel), _ = run(build)
+  x = np.arange(24).reshape(4, 6)
+  np.testing.assert_allclose(y, np.tile(2 * x.sum(axis=1)[:, None], 8))
+  np.testing.assert_array_equal(kernel, np.full([6, 8], 3.0))

@@ -161,3 +161,56 @@ def test_weights_are_one_where_there_is_an_id():
   got = running.run(build).value()
   assert got.dtype == np.float32
   np.testing.assert_array_equal(got, [1, 0, 1, 0])
+
+
+@pytest.mark.parametrize("where", LAYOUTS)
+def test_a_z_loss_is_added_to_soft_targets_too(where):
+  soft = soft_targets(0.3, 6).astype(np.float32)
+  plain, _ = run(where, targets=soft)
+  loss, _ = run(where, targets=soft, z_loss=0.01)
+  log_z = (LOGITS - log_probabilities(LOGITS))[:, 0]
+  np.testing.assert_allclose(loss - plain, 0.01 * log_z**2, rtol=1e-3)
+
+
+def test_many_bfloat16_logits_are_added_up_in_float32():
+  # bfloat16 cannot count to 512.
+  many = mtf.Dimension("vocab", 512)
+
+  def build(mesh):
+    x = mtf.ones(mesh, [B, many], tf.bfloat16)
+    hard = mtf.ones(mesh, [B], tf.int32)
+    soft = mtf.ones(mesh, [B, many], tf.bfloat16) / 512
+    bits = mtf.zeros(mesh, [B, many], tf.bfloat16)
+    loss = mtf.layers.softmax_cross_entropy_with_logits
+    return [
+      loss(x, hard, many),
+      loss(x, soft, many),
+      loss(x, hard, many, z_loss=1.0),
+      mtf.reduce_sum(
+        mtf.layers.sigmoid_cross_entropy_with_logits(bits, bits),
+        reduced_dim=many,
+      ),
+    ]
+
+  log = np.log(512)
+  wanted = [log, log, log + (1 + log) ** 2, 512 * np.log(2)]
+  for got, want in zip(running.run(build).values, wanted, strict=True):
+    assert got.dtype == np.float32
+    np.testing.assert_allclose(got, np.full([4], want), rtol=1e-5)
+
+
+@pytest.mark.parametrize(("_", "mesh", "layout"), LAYOUTS[:2])
+def test_gradients_of_sigmoid_cross_entropy_are_p_minus_the_target(
+  _, mesh, layout
+):
+  def build(mesh):
+    x = running.tensor(mesh, [B, V], LOGITS)
+    y = running.tensor(mesh, [B, V], soft_targets(0.1, 6))
+    loss = mtf.layers.sigmoid_cross_entropy_with_logits(x, y)
+    return mtf.gradients([loss], [x])
+
+  got = running.run(build, mesh, layout).value()
+  p = 1 / (1 + np.exp(-LOGITS.astype(np.float64)))
+  np.testing.assert_allclose(
+    got, p - soft_targets(0.1, 6), rtol=1e-4, atol=1e-6
+  )

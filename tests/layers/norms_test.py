@@ -119,3 +119,119 @@ def test_each_member_of_an_ensemble_has_a_table():
 
   got = running.run(build).value()
   np.testing.assert_array_equal(got, np.full([3, 12, 6], 2.0))
+
+
+@pytest.mark.parametrize(("mesh", "layout"), LAYOUTS)
+def test_gradients_of_layer_norm_are_those_of_the_formula(mesh, layout):
+  weights = np.random.default_rng(1).normal(size=[4, 6]).astype(np.float32)
+
+  def build(mesh):
+    x = running.tensor(mesh, [B, X], VALUES)
+    y = mtf.layers.layer_norm(x, X)
+    dy = running.tensor(mesh, [B, X], weights)
+    variables = [v.value for v in mesh.graph.all_variables]
+    return mtf.gradients([y], [x, *variables], [dy])
+
+  dx, dscale, dbias = running.run(build, mesh, layout).values
+  with tf.GradientTape() as tape:
+    x = tf.constant(VALUES)
+    tape.watch(x)
+    mean, variance = tf.nn.moments(x, [1], keepdims=True)
+    y = (x - mean) * tf.math.rsqrt(variance + 1e-6)
+  wanted = tape.gradient(y, x, tf.constant(weights))
+  np.testing.assert_allclose(dx, wanted, rtol=1e-3, atol=1e-5)
+  np.testing.assert_allclose(dscale, (weights * y).numpy().sum(0), rtol=1e-4)
+  np.testing.assert_allclose(dbias, weights.sum(0), rtol=1e-4)
+
+
+def test_layer_norm_of_bfloat16_counts_in_float32():
+  # 512 numbers, half of them 1 and half 3: bfloat16 loses their mean, 2.
+  wide = mtf.Dimension("wide", 512)
+  x = np.tile([1.0, 3.0], 256)
+
+  def build(mesh):
+    x_ = mtf.cast(running.tensor(mesh, [wide], x), tf.bfloat16)
+    y = mtf.layers.layer_norm(x_, wide)
+    assert y.dtype == tf.bfloat16
+    return mtf.cast(y, tf.float32)
+
+  np.testing.assert_array_equal(running.run(build).value(), x - 2)
+
+
+def test_a_narrow_gradient_is_measured_in_float32():
+  # Its squares add up to 512 in float32, and to 256 in bfloat16.
+  wide = mtf.Dimension("wide", 512)
+
+  def build(mesh):
+    x = mtf.ones(mesh, [wide], tf.bfloat16)
+    y = mtf.layers.clip_activation_gradient(x, 0.5)
+    return [mtf.cast(dx, tf.float32) for dx in mtf.gradients([y], [x])]
+
+  np.testing.assert_array_equal(running.run(build).value(), np.full(512, 0.5))
+
+
+def summaries(folder, build):
+  """Names and values of what `build(mesh)` sends to TensorBoard."""
+  writer = tf.summary.create_file_writer(str(folder))
+  program = mtf.Program("a:2", "batch:a")
+
+  @program.function
+  def step(mesh):
+    return build(mesh)
+
+  with writer.as_default(step=7):
+    step()
+  writer.close()
+  (file,) = folder.glob("events*")
+  return {
+    v.tag: float(tf.make_ndarray(v.tensor))
+    for event in tf.compat.v1.train.summary_iterator(str(file))
+    for v in event.summary.value
+  }
+
+
+def test_the_size_of_an_activation_goes_to_tensorboard(tmp_path):
+  def build(mesh):
+    x = running.tensor(mesh, [B, X], VALUES)
+    mtf.layers.summary_for_clip_activation_gradient(x, "hidden", [B])
+    mtf.layers.summary_for_clip_activation_gradient(x * 2)
+    return x
+
+  found = summaries(tmp_path, build)
+  rms = np.sqrt(np.mean(VALUES**2))
+  largest = np.sqrt(np.mean(VALUES**2, axis=1)).max()
+  assert len(found) == 3
+  np.testing.assert_allclose(found.pop("hidden_rms"), rms, rtol=1e-5)
+  np.testing.assert_allclose(found.pop("hidden_max_rms"), largest, rtol=1e-5)
+  (name,) = found
+  assert name.endswith("_rms")
+  np.testing.assert_allclose(found[name], 2 * rms, rtol=1e-5)
+
+
+def test_the_size_of_a_gradient_that_is_clipped_goes_to_tensorboard(tmp_path):
+  def build(mesh):
+    x = running.tensor(mesh, [B, X], VALUES)
+    y = mtf.layers.clip_activation_gradient(x, 0.5)
+    return mtf.gradients([y], [x], [running.tensor(mesh, [B, X])])
+
+  (value,) = summaries(tmp_path, build).values()
+  rms = np.sqrt(np.mean(np.arange(24.0) ** 2))
+  np.testing.assert_allclose(value, rms, rtol=1e-5)
+
+
+def test_a_clipped_gradient_in_micro_batches_is_clipped_in_each():
+  def build(mesh):
+    x = running.tensor(mesh, [B, X], VALUES)
+    w = mtf.get_variable(mesh, "w", [X], initializer=1.0)
+
+    def model(features):
+      y = mtf.layers.clip_activation_gradient(features["x"] * w, 0.5)
+      return {"loss": mtf.reduce_sum(y)}
+
+    grads, _ = mtf.serialize_training_step({"x": x}, model, B, 2)
+    return grads
+
+  # The gradient of each activation is 1, and is scaled down to 0.5.
+  np.testing.assert_allclose(
+    running.run(build).value(), 0.5 * VALUES.sum(axis=0), rtol=1e-5
+  )
