@@ -89,6 +89,17 @@ def test_run_takes_what_the_original_takes_in_the_same_order():
     ("AdamWeightDecayOptimizer", "mesh_tf2.optimize.AdamWeightDecayOptimizer"),
     ("MomentumOptimizer", "mesh_tf2.optimize.MomentumOptimizer"),
     ("SgdOptimizer", "mesh_tf2.optimize.SgdOptimizer"),
+    ("AdamWOptimizer", "mesh_tf2.optimize.AdamWOptimizer"),
+    (
+      "AdafactorWithMultiLRSchedule",
+      "mesh_tf2.optimize.AdafactorWithMultiLRSchedule",
+    ),
+    ("AdamWithMultiLRSchedule", "mesh_tf2.optimize.AdamWithMultiLRSchedule"),
+    ("compute_lr_for_step", "mesh_tf2.optimize.compute_lr_for_step"),
+    (
+      "product_learning_rate",
+      "mesh_tf2.transformer.learning_rate_schedules.product_learning_rate",
+    ),
     ("adafactor_decay_rate_pow", "mesh_tf2.optimize.adafactor_decay_rate_pow"),
     ("tpu_mesh_shape", "mesh_tf2.transformer.utils.tpu_mesh_shape"),
     ("Bitransformer.decode", "Bitransformer.decode"),
@@ -99,6 +110,18 @@ def test_run_takes_what_the_original_takes_in_the_same_order():
 )
 def test_a_selector_of_the_original_stands_for_one_thing(selector, name):
   assert gin_names.matches(selector) == [name]
+
+
+def test_the_number_of_steps_reaches_the_rates_of_single_variables():
+  gin.bind_parameter("compute_lr_for_step.train_steps", 50)
+  optimizer = gin.get_configurable("AdamWithMultiLRSchedule")(
+    variable_search=["^w$"],
+    alt_lr_schedules=[lambda step, total: step / total],
+    learning_rate=1.0,
+  )
+  graph = mtf.Graph()
+  w = mtf.get_variable(mtf.Mesh(graph, "mesh"), "w", "a:2")
+  assert optimizer.learning_rate_of(w.operation)(10).numpy() == 0.2
 
 
 def test_the_offset_of_the_decay_rate_reaches_the_optimizer():
