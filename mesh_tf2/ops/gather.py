@@ -41,6 +41,7 @@ class Gather(Primitive):
 
   dim: Dimension
   output_shape: Shape
+  flops_per_point = 0
 
   def infer(self, weights: Aval, indices: Aval) -> Aval:
     check_indices(self.name, indices, self.dim)
@@ -56,9 +57,6 @@ class Gather(Primitive):
   ) -> Slices:
     shapes = (op.inputs[0].shape, op.inputs[1].shape)
     return look_up(mesh, self, shapes, weights, indices)
-
-  def iteration(self, op: Apply) -> Shape:
-    return union(*(x.shape for x in op.inputs))
 
 
 def look_up(
@@ -140,7 +138,7 @@ class ScatterAdd(Primitive):
     return mesh.map_trailing_sum(add_up, xs, mesh.axes(table.new))
 
   def iteration(self, op: Apply) -> Shape:
-    return union(op.inputs[0].shape, self.output_shape)
+    return op.inputs[0].shape
 
 
 def _sum(x: tf.Tensor, row: tf.Tensor, count: int) -> tf.Tensor:
