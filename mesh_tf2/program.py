@@ -21,13 +21,16 @@ from .core.graph import Graph, Mesh, Operation, Tensor
 from .core.layout import LayoutLike
 from .core.names import absolute_names
 from .core.shape import Shape, ShapeLike
+from .ops.variables import Variable
 from .spmd import random_bits
-from .spmd.cost import program_cost
+from .spmd.communicators.collective_ops import communicator_of
+from .spmd.cost import program_cost, trace_without_values
 from .spmd.cost_report import Cost
 from .spmd.laid_out import LaidOutVariable
-from .spmd.lowering import Lowering, needed
+from .spmd.lowering import Lowering, check_layout, needed
 from .spmd.mesh import MeshImpl
 from .spmd.placement import PlacementMeshImpl
+from .spmd.simd import SimdMeshImpl
 from .spmd.unused import unused
 from .spmd.virtual import VirtualMeshImpl
 
@@ -39,14 +42,18 @@ class Program:
     mesh_shape: the mesh dimensions, `"rows:2;cols:4"`; none are one processor.
     layout: `"batch:rows;hidden:cols"`.
     seed: of initial values and random numbers, an int of 64 bits.
-    devices: a device for each processor, in row-major order. Without it, the
-      mesh is a virtual one on one device.
+    devices: a device for each processor, in row-major order.
+    strategy: a `MirroredStrategy` or `MultiWorkerMirroredStrategy`, whose
+      replicas are the processors, in row-major order. Without it and `devices`,
+      the mesh is a virtual one on one device.
     strict: whether a layout rule or mesh dimension that splits nothing is an
       error instead of a warning.
 
   Raises:
-    LayoutError: the number of devices is not that of the processors.
-    ValueError: the seed has more than 64 bits.
+    LayoutError: the number of devices or replicas is not that of the
+      processors.
+    ValueError: the seed has more than 64 bits; or both devices and a strategy
+      are given.
 
   Example:
     >>> import mesh_tf2 as mtf
@@ -69,13 +76,10 @@ class Program:
     layout: LayoutLike = "",
     seed: int = 0,
     devices: Sequence[str] | None = None,
+    strategy: tf.distribute.Strategy | None = None,
     strict: bool = False,
   ) -> None:
-    self.mesh_impl: MeshImpl = (
-      VirtualMeshImpl(mesh_shape, layout)
-      if devices is None
-      else PlacementMeshImpl(mesh_shape, layout, devices)
-    )
+    self.mesh_impl = _mesh_impl(mesh_shape, layout, devices, strategy)
     _check_seed(seed)
     self.seed = tf.Variable(seed, dtype=tf.int64, trainable=False, name="seed")
     self.step = tf.Variable(0, dtype=tf.int64, trainable=False, name=STEP_NAME)
@@ -178,18 +182,43 @@ class Program:
     zero = tf.constant(0, tf.uint64)
     return random_bits.fold(random_bits.fold(zero, self.seed), self.step)
 
-  def run(self, graph: Graph, mesh: Mesh, result: Any) -> Any:
-    """Lowers what `result` needs; returns it whole, as TensorFlow tensors."""
-    leaves = tf.nest.flatten(result)
-    roots = [x.operation for x in leaves if isinstance(x, Tensor)]
-    roots += [op for op in graph.operations if op.has_effect]
-    operations = needed(roots, graph)
-    self._check_layout(operations)
-    used = {*operations, *(v for op in operations for v in op.variables)}
-    self._state.check(
-      {v.full_name: v.spec for v in graph.all_variables if v in used}
-    )
-    key = self.random_key()
+  def prepare(
+    self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+  ) -> None:
+    """Makes the variables that a function needs, before any processor runs it.
+
+    Args:
+      fn: builds a graph; it is called once more than it runs.
+      args: what it will be called with.
+      kwargs: likewise.
+    """
+
+    def make(mesh: Mesh, result: Any) -> None:
+      operations = self._needed(mesh.graph, result)
+      check_layout(operations, {mesh: self.mesh_impl})
+      for op in operations:
+        for variable in (op, *op.variables):
+          if isinstance(variable, Variable):
+            self._state.variable(variable, self.mesh_impl)
+
+    trace_without_values(make, fn, args, kwargs)
+
+  def lower(
+    self, graph: Graph, mesh: Mesh, result: Any, key: tf.Tensor
+  ) -> tuple[Any, bool]:
+    """Lowers what `result` needs, and carries out all assignments.
+
+    Args:
+      graph: what was built.
+      mesh: the mesh of its tensors.
+      result: a nest of its tensors, and of other things.
+      key: of the random numbers.
+
+    Returns:
+      The result with whole TensorFlow tensors in the place of mesh tensors, and
+      whether a variable was assigned.
+    """
+    operations = self._needed(graph, result)
     if graph.random_salt is not None:
       key = random_bits.fold(key, graph.random_salt)
     lowering = Lowering(
@@ -199,15 +228,26 @@ class Program:
       state=self._state,
       random_key=key,
     )
-    whole = [
-      lowering.export_to_tf_tensor(x) if isinstance(x, Tensor) else x
-      for x in leaves
-    ]
+    whole = tf.nest.map_structure(
+      lambda x: lowering.export_to_tf_tensor(x) if isinstance(x, Tensor) else x,
+      result,
+    )
     for variable, value in lowering.new_values.items():
       self._state.assign(variable, self.mesh_impl, value)
-    if lowering.new_values:
-      self.step.assign_add(1)
-    return tf.nest.pack_sequence_as(result, whole)
+    return whole, bool(lowering.new_values)
+
+  def _needed(self, graph: Graph, result: Any) -> list[Operation]:
+    """The operations that `result` and all effects need, after a check."""
+    leaves = tf.nest.flatten(result)
+    roots = [x.operation for x in leaves if isinstance(x, Tensor)]
+    roots += [op for op in graph.operations if op.has_effect]
+    operations = needed(roots, graph)
+    self._check_layout(operations)
+    used = {*operations, *(v for op in operations for v in op.variables)}
+    self._state.check(
+      {v.full_name: v.spec for v in graph.all_variables if v in used}
+    )
+    return operations
 
   def _check_layout(self, operations: Sequence[Operation]) -> None:
     if self._checked_layout:
@@ -232,12 +272,32 @@ class ProgramFunction:
     self.tf_function = tf.function(self._trace, autograph=False, **kwargs)
 
   def _trace(self, *args: Any, **kwargs: Any) -> Any:
-    graph = Graph()
-    graph.step = self.program.step.read_value()
-    mesh = Mesh(graph, "mesh")
-    with absolute_names():
-      result = self.fn(mesh, *args, **kwargs)
-    return self.program.run(graph, mesh, result)
+    program = self.program
+    mesh_impl = program.mesh_impl
+    if mesh_impl.needs_variables_first:
+      program.prepare(self.fn, args, kwargs)
+    assigned = False
+
+    def on_processor(
+      step: tf.Tensor,
+      key: tf.Tensor,
+      args: Sequence[Any],
+      kwargs: Mapping[str, Any],
+    ) -> Any:
+      nonlocal assigned
+      graph = Graph()
+      graph.step = step
+      mesh = Mesh(graph, "mesh")
+      with absolute_names():
+        result = self.fn(mesh, *args, **kwargs)
+      whole, assigned = program.lower(graph, mesh, result, key)
+      return whole
+
+    step, key = program.step.read_value(), program.random_key()
+    result = mesh_impl.run(on_processor, step, key, args, kwargs)
+    if assigned:
+      program.step.assign_add(1)
+    return result
 
   def __call__(self, *args: Any, **kwargs: Any) -> Any:
     """What the function returns, as whole TensorFlow tensors."""
@@ -246,6 +306,22 @@ class ProgramFunction:
   def build(self, *args: Any, **kwargs: Any) -> None:
     """Traces it for arguments or `tf.TensorSpec`s, and makes its variables."""
     self.tf_function.get_concrete_function(*args, **kwargs)
+
+
+def _mesh_impl(
+  mesh_shape: ShapeLike,
+  layout: LayoutLike,
+  devices: Sequence[str] | None,
+  strategy: tf.distribute.Strategy | None,
+) -> MeshImpl:
+  if devices is not None and strategy is not None:
+    raise ValueError("give a program devices or a strategy, not both")
+  if strategy is not None:
+    communicator = communicator_of(strategy)
+    return SimdMeshImpl(mesh_shape, layout, strategy, communicator)
+  if devices is not None:
+    return PlacementMeshImpl(mesh_shape, layout, devices)
+  return VirtualMeshImpl(mesh_shape, layout)
 
 
 def _check_seed(seed: int) -> None:

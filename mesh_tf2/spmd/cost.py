@@ -48,7 +48,7 @@ def program_cost(
   def count(mesh: Mesh, result: Any) -> Cost:
     return _cost_of(mesh, result, impl)
 
-  return _traced(count, fn, args, kwargs or {})
+  return trace_without_values(count, fn, args, kwargs or {})
 
 
 def build_graph(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Graph:
@@ -59,7 +59,7 @@ def build_graph(fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Graph:
     *args: arrays, tensors or `tf.TensorSpec`s, and whatever else `fn` takes.
     **kwargs: likewise.
   """
-  return _traced(lambda mesh, result: mesh.graph, fn, args, kwargs)
+  return trace_without_values(lambda mesh, result: mesh.graph, fn, args, kwargs)
 
 
 def variable_cost(
@@ -87,13 +87,23 @@ def variable_cost(
   )
 
 
-def _traced(
+def trace_without_values(
   use: Callable[[Mesh, Any], T],
   fn: Callable[..., Any],
   args: Sequence[Any],
   kwargs: Mapping[str, Any],
 ) -> T:
-  """Builds a graph where tensors have no values, and hands it to `use`."""
+  """Builds a graph where tensors have no values, and hands it to `use`.
+
+  Args:
+    use: `f(mesh, result)` with the mesh of the graph, and what `fn` returned.
+    fn: builds a graph, as for `Program.function`.
+    args: arrays, tensors or `tf.TensorSpec`s, and whatever else `fn` takes.
+    kwargs: likewise.
+
+  Returns:
+    What `use` returns.
+  """
   made: list[T] = []
 
   def trace(*args: Any, **kwargs: Any) -> None:
@@ -110,6 +120,8 @@ def _traced(
 
 
 def _as_spec(x: Any) -> Any:
+  if isinstance(x, tf.distribute.DistributedValues):
+    x = tf.distribute.get_strategy().experimental_local_results(x)[0]
   if isinstance(x, (np.ndarray, np.generic)):
     return tf.TensorSpec(x.shape, x.dtype)
   return tf.TensorSpec(x.shape, x.dtype) if tf.is_tensor(x) else x

@@ -36,7 +36,9 @@ class VariableState:
 
   def initial_slices(self, op: Any, mesh_impl: MeshImpl) -> Slices:
     """What a variable that does not exist yet begins with."""
-    return op.initial_slices(mesh_impl, self._seed)
+    return mesh_impl.made_on_processors(
+      lambda: op.initial_slices(mesh_impl, self._seed)
+    )
 
   def read(self, op: Any, mesh_impl: MeshImpl) -> Slices:
     """The current slices of the graph variable `op`."""

@@ -12,8 +12,13 @@ import tensorflow as tf
 import mesh_tf2 as mtf
 
 from tests.conformance.table import ROWS
-from tests.support.meshes import Setting, sampled_settings, wild_settings
-from tests.support.running import Run
+from tests.support.meshes import (
+  Setting,
+  sampled_settings,
+  simd_settings,
+  wild_settings,
+)
+from tests.support.running import Run, run_in
 
 TOLERANCE = {"float32": 5e-5, "float64": 1e-8, "bfloat16": 5e-2}
 
@@ -58,7 +63,7 @@ class Trial:
 
   def check(self, where):
     """Runs it, and compares everything."""
-    run = Run(self.build, where)
+    run = run_in(where, self.build)
     context = f"{self.row}, {where}"
     count = len(self.row.out)
     for i, want in enumerate(self.values):
@@ -112,6 +117,13 @@ def _dtype(x, dtype):
 def test_no_layout_changes_a_result(row):
   trial = Trial(row)
   for where in sampled_settings(row.dims, row.seed):
+    trial.check(where)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+def test_one_program_for_all_processors_gives_the_same(row):
+  trial = Trial(row)
+  for where in simd_settings(row.dims, row.seed):
     trial.check(where)
 
 

@@ -5,17 +5,21 @@ that the two can be held against each other.
 """
 
 import dataclasses
+import functools
 import itertools
 import math
 import random
 
 import numpy as np
+import tensorflow as tf
 
+from mesh_tf2.spmd.communicators.collective_ops import communicator_of
 from mesh_tf2.spmd.placement import PlacementMeshImpl
+from mesh_tf2.spmd.simd import SimdMeshImpl
 from mesh_tf2.spmd.virtual import VirtualMeshImpl
 
-VIRTUAL, PLACEMENT = "virtual", "placement"
-KINDS = (VIRTUAL, PLACEMENT)
+VIRTUAL, PLACEMENT, SIMD = "virtual", "placement", "simd"
+KINDS = (VIRTUAL, PLACEMENT)  # those that run a program without a strategy
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,6 +40,11 @@ class Setting:
     """A new mesh implementation."""
     if self.kind == VIRTUAL:
       return VirtualMeshImpl(self.mesh, self.layout)
+    if self.kind == SIMD:
+      strategy = mirrored(self.processors)
+      return SimdMeshImpl(
+        self.mesh, self.layout, strategy, communicator_of(strategy)
+      )
     devices = [""] * self.processors
     return PlacementMeshImpl(self.mesh, self.layout, devices)
 
@@ -62,6 +71,12 @@ class Setting:
         part = n // sizes[axis]
         index.append(slice(at[axis] * part, (at[axis] + 1) * part))
     return whole[tuple(index)]
+
+
+@functools.lru_cache
+def mirrored(replicas):
+  """A strategy with so many replicas, each on a logical CPU device."""
+  return tf.distribute.MirroredStrategy([f"/cpu:{i}" for i in range(replicas)])
 
 
 def setting(mesh, layout, kind=VIRTUAL):
@@ -100,6 +115,15 @@ def sampled_settings(dims, seed):
     for kind in KINDS:
       if kind == VIRTUAL or mesh != EIGHT or layout == chosen[-1][1]:
         yield Setting(kind, mesh, layout)
+
+
+def simd_settings(dims, seed):
+  """A legal setting on two, four and eight processors, where there is one."""
+  rng = random.Random(seed)
+  for mesh in (TWO, FOUR, EIGHT):
+    layouts = _layouts(dims, mesh, len(mesh)) or _layouts(dims, mesh, 1)
+    if layouts:
+      yield Setting(SIMD, mesh, rng.choice(layouts))
 
 
 def wild_settings(names, seed, count=2):

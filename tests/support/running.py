@@ -6,7 +6,7 @@ import tensorflow as tf
 import mesh_tf2 as mtf
 from mesh_tf2.spmd.laid_out import PendingSum
 
-from tests.support.meshes import VIRTUAL, setting
+from tests.support.meshes import SIMD, VIRTUAL, mirrored, setting
 
 
 def new_mesh():
@@ -83,9 +83,56 @@ class Run:
     return [c for c in self.lowering.counters if c[0].startswith(prefixes)]
 
 
+class SimdRun(Run):
+  """The same where every replica builds and lowers the program."""
+
+  def __init__(self, build, where):
+    self.setting = where
+    self.impl = where.impl
+    strategy = mirrored(where.processors)
+
+    def program():
+      self.mesh = new_mesh()
+      result = build(self.mesh)
+      single = isinstance(result, mtf.Tensor)
+      self.tensors = [result] if single else list(result)
+      self.lowering = mtf.Lowering(self.mesh.graph, {self.mesh: self.impl})
+      some = [x for x in self.tensors if x is not None]
+      wholes = [self.lowering.export_to_tf_tensor(x) for x in some]
+      return wholes, [self.lowering.slices(x) for x in some]
+
+    @tf.function(autograph=False)
+    def everywhere():
+      return tf.nest.map_structure(
+        strategy.experimental_local_results, strategy.run(program)
+      )
+
+    wholes, slices = everywhere()
+    some = [x for x in self.tensors if x is not None]
+    self._wholes = dict(zip(some, wholes, strict=True))
+    self._slices = dict(zip(some, slices, strict=True))
+
+  def value(self, i=0):
+    tensor = self.tensors[i]
+    if tensor is None:
+      return None
+    first, *others = (x.numpy() for x in self._wholes[tensor])
+    for other in others:
+      np.testing.assert_array_equal(other, first)
+    return first
+
+  def slices(self, tensor):
+    return [x.numpy() for x in self._slices[tensor]]
+
+
+def run_in(where, build):
+  """Runs `build(mesh)` in a setting."""
+  return (SimdRun if where.kind == SIMD else Run)(build, where)
+
+
 def run(build, mesh="", layout="", kind=VIRTUAL):
   """Runs `build(mesh)` on a mesh and layout given as strings."""
-  return Run(build, setting(mesh, layout, kind))
+  return run_in(setting(mesh, layout, kind), build)
 
 
 def tensor(mesh, shape, value=None, dtype=np.float32):

@@ -1,0 +1,1 @@
+"""How the processors of one SPMD program send things to each other."""

@@ -1,0 +1,189 @@
+"""Communication by TensorFlow's collective operations: NCCL, or gRPC and rings.
+
+For the replicas of `MirroredStrategy` and `MultiWorkerMirroredStrategy`. Each
+group of processors has a key, each communication of the program another one;
+both are counted while the program is traced, which goes the same way on every
+replica. Each replica has an ordering token of its own: without one, TensorFlow
+would run the communications of different devices one after another, and each
+would wait for the others for ever.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import functools
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+
+import tensorflow as tf
+
+from .base import Communicator, Groups
+
+# Each communicator has a range of keys of its own: TensorFlow remembers a key's
+# group and shape as long as the process lives. The first range is that of the
+# strategies themselves.
+_RANGE = 1 << 24
+_ranges = itertools.count(1)
+
+_MERGE = {"SUM": "Add", "MAX": "Max", "MIN": "Min"}
+
+# Collectives know these dtypes; others travel as one of them.
+_SENT = (
+  tf.float32,
+  tf.float64,
+  tf.float16,
+  tf.bfloat16,
+  tf.int32,
+  tf.int64,
+)
+
+
+class CollectiveOps(Communicator):
+  """Collective operations among the replicas of a strategy.
+
+  All processes must make their communicators in the same order.
+
+  Args:
+    strategy: whose replicas are the processors, in their order.
+    timeout_seconds: after which a communication with a processor that does not
+      answer is an error; 0 waits for ever.
+  """
+
+  def __init__(
+    self, strategy: tf.distribute.Strategy, timeout_seconds: float = 0
+  ) -> None:
+    self._timeout = float(timeout_seconds)
+    with strategy.scope():
+      self._tokens = tf.Variable(
+        0.0,
+        trainable=False,
+        synchronization=tf.VariableSynchronization.ON_READ,
+        aggregation=tf.VariableAggregation.NONE,
+        name="mesh_ordering_token",
+        experimental_enable_variable_lifting=False,
+      )
+    # The first of the replicas that this process has.
+    self._first = _first_replica(strategy)
+    self._keys: dict[tuple[tuple[int, ...], ...], int] = {}
+    self._start = self._next_key = next(_ranges) * _RANGE
+    self._calls: collections.Counter[int] = collections.Counter()
+
+  def processor_number(self) -> tf.Tensor:
+    """A constant: each replica has a program of its own."""
+    return tf.constant(self._number(), tf.int32)
+
+  def allreduce(
+    self, x: tf.Tensor, groups: Groups, reduction: str
+  ) -> tf.Tensor:
+    """One `CollectiveReduceV2`."""
+    if len(groups[0]) == 1:
+      return x
+    with _sendable(x) as (sent, received):
+      y = tf.raw_ops.CollectiveReduceV2(
+        input=sent,
+        merge_op=_MERGE[reduction],
+        final_op="Id",
+        **self._call(groups),
+      )
+      return received(y)
+
+  def allgather(self, x: tf.Tensor, groups: Groups) -> tf.Tensor:
+    """One `CollectiveGatherV2`."""
+    size = len(groups[0])
+    if size == 1:
+      return x[tf.newaxis]
+    with _sendable(x) as (sent, received):
+      y = tf.raw_ops.CollectiveGatherV2(
+        input=sent[tf.newaxis], **self._call(groups)
+      )
+      return received(tf.ensure_shape(y, [size, *x.shape]))
+
+  def alltoall(self, x: tf.Tensor, groups: Groups) -> tf.Tensor:
+    """One `CollectiveAllToAllV2`."""
+    if len(groups[0]) == 1:
+      return x
+    with _sendable(x) as (sent, received):
+      y = tf.raw_ops.CollectiveAllToAllV2(input=sent, **self._call(groups))
+      return received(tf.ensure_shape(y, x.shape))
+
+  def reduce_scatter(self, x: tf.Tensor, groups: Groups) -> tf.Tensor:
+    """An all-to-all, and a sum: not every device has a kernel for both."""
+    return tf.reduce_sum(self.alltoall(x, groups), axis=0)
+
+  def permute(
+    self, x: tf.Tensor, sources: Sequence[int | None], groups: Groups
+  ) -> tf.Tensor:
+    """An all-to-all within each group, of which one part is no zeros."""
+    me = self._number()
+    group = _group_of(me, groups)
+    if len(group) == 1:
+      return x if sources[me] == me else tf.zeros_like(x)
+    zeros = tf.zeros_like(x)
+    parts = [x if sources[target] == me else zeros for target in group]
+    came = self.alltoall(tf.stack(parts), groups)
+    source = sources[me]
+    return zeros if source is None else came[group.index(source)]
+
+  def _number(self) -> int:
+    context = tf.distribute.get_replica_context()
+    if context is None:
+      raise ValueError(
+        "a processor of an SPMD program speaks only inside strategy.run"
+      )
+    number = context.replica_id_in_sync_group
+    return int(tf.get_static_value(number) if tf.is_tensor(number) else number)
+
+  def _call(self, groups: Groups) -> dict[str, object]:
+    """The arguments that all collective operations have."""
+    me = self._number()
+    self._calls[me] += 1
+    index = next(i for i, group in enumerate(groups) if me in group)
+    return {
+      "group_size": len(groups[0]),
+      "group_key": self._first_key(groups) + index,
+      "instance_key": self._start + self._calls[me],
+      "ordering_token": [self._tokens.values[me - self._first].handle],
+      "communication_hint": "auto",
+      "timeout_seconds": self._timeout,
+    }
+
+  def _first_key(self, groups: Groups) -> int:
+    known = tuple(map(tuple, groups))
+    if known not in self._keys:
+      self._keys[known] = self._next_key
+      self._next_key += len(known)
+    return self._keys[known]
+
+
+@functools.lru_cache
+def communicator_of(strategy: tf.distribute.Strategy) -> CollectiveOps:
+  """The communicator of a strategy: the same one whenever it is asked for."""
+  return CollectiveOps(strategy)
+
+
+def _first_replica(strategy: tf.distribute.Strategy) -> int:
+  """The number of the first replica that runs in this process."""
+  numbers = strategy.experimental_local_results(
+    strategy.experimental_distribute_values_from_function(
+      lambda context: tf.constant(context.replica_id_in_sync_group)
+    )
+  )
+  return int(numbers[0])
+
+
+def _group_of(number: int, groups: Groups) -> Sequence[int]:
+  return next(group for group in groups if number in group)
+
+
+@contextlib.contextmanager
+def _sendable(
+  x: tf.Tensor,
+) -> Iterator[tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]]:
+  """`x` as something that collectives take, and the way back."""
+  if x.dtype in _SENT:
+    yield x, lambda y: y
+  elif x.dtype == tf.uint64:
+    yield tf.bitcast(x, tf.int64), lambda y: tf.bitcast(y, tf.uint64)
+  else:
+    yield tf.cast(x, tf.int32), lambda y: tf.cast(y, x.dtype)
