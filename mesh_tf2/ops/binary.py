@@ -13,7 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from ..core.graph import Apply, Aval, Primitive, Tensor, apply
-from ..core.shape import Shape, ShapeLike
+from ..core.shape import Shape, ShapeLike, union
 from ..spmd import slices as on_slice
 from ..spmd.laid_out import Slices
 from ..spmd.mesh import MeshImpl
@@ -29,7 +29,7 @@ from .elementwise import (
   multiply,
 )
 from .linear.sum_broadcast import broadcast, keep_sum
-from .operands import Kind, agreed_union
+from .operands import Kind, agreed_union, check_kept
 from .source import zeros_like
 
 __all__ = [
@@ -197,8 +197,10 @@ class Where(Primitive):
     if a.dtype != b.dtype:
       raise ValueError(
         f"where needs values of one dtype, got {a.dtype.name} and "
-        f"{b.dtype.name}"
+        f"{b.dtype.name}; cast one of them"
       )
+    points = union(condition.shape, a.shape, b.shape)
+    check_kept("where", self.output_shape, points)
     return Aval(self.output_shape, a.dtype)
 
   def gradient(self, op: Apply, dy: Tensor) -> list[Tensor | None]:
@@ -242,5 +244,6 @@ def where(
   points = agreed_union("where", condition, if_true, if_false)
   values = broadcast_shape(if_true.shape, if_false.shape, None)
   wanted = broadcast_shape(values, condition.shape, output_shape)
+  check_kept("where", wanted, points)
   reached = wanted.keep(points)
   return broadcast(apply(Where(reached), condition, if_true, if_false), wanted)

@@ -14,7 +14,6 @@ from typing import Any
 
 import tensorflow as tf
 
-from ..core.errors import ShapeError
 from ..core.graph import Apply, Aval, Primitive, Tensor, apply
 from ..core.shape import Shape, ShapeLike, is_subsequence, to_shape, union
 from ..spmd import slices as on_slice
@@ -23,7 +22,7 @@ from ..spmd.mesh import MeshImpl
 from .cast import as_number, check_number
 from .cast import cast as cast
 from .linear.sum_broadcast import broadcast, keep_sum
-from .operands import Kind, agreed_union
+from .operands import Kind, agreed_union, check_kept
 from .slicewise import gradient_by_tape
 from .source import import_tf_tensor
 
@@ -124,6 +123,11 @@ class Scalar(Primitive):
   def name(self) -> str:
     return f"scalar_{self.label}"
 
+  @property
+  def counted_as(self) -> str:
+    """After the original's classes, `ScalarMultiplyOperation` and so on."""
+    return f"Scalar{self.label.title()}Operation"
+
   def infer(self, x: Aval) -> Aval:
     NUMBER.check(self.label, x.dtype)
     check_number(self.number, x.dtype)
@@ -163,11 +167,7 @@ class Binary(Primitive):
         f"{b.dtype.name}; cast one of them"
       )
     self.kind.check(self.label, a.dtype)
-    if set(self.output_shape) != set(a.shape) | set(b.shape):
-      raise ShapeError(
-        f"{self.label} of [{a.shape}] and [{b.shape}] cannot have shape "
-        f"[{self.output_shape}]"
-      )
+    check_kept(self.label, self.output_shape, union(a.shape, b.shape))
     return Aval(self.output_shape, self.output_dtype or a.dtype)
 
   def gradient(self, op: Apply, dy: Tensor) -> list[Tensor | None]:
@@ -297,7 +297,10 @@ def binary_arguments_to_tensors(x1: Any, x2: Any) -> tuple[Tensor, Tensor]:
   if isinstance(x2, Tensor):
     number = as_number(x1, x2.dtype)
     return import_tf_tensor(x2.mesh, number), x2
-  raise ValueError(f"neither {x1!r} nor {x2!r} is a mesh tensor")
+  raise ValueError(
+    f"neither {x1!r} nor {x2!r} is a mesh tensor; make one of it with "
+    "mtf.import_tf_tensor"
+  )
 
 
 def broadcast_shape(
@@ -336,6 +339,7 @@ def binary(
   x1, x2 = binary_arguments_to_tensors(x1, x2)
   both = agreed_union(label, x1, x2)
   wanted = broadcast_shape(x1.shape, x2.shape, output_shape)
+  check_kept(label, wanted, both)
   reached = wanted.keep(both)
   primitive = Binary(label, row.fn, row.dfn, reached, row.dtype, row.kind)
   return broadcast(apply(primitive, x1, x2), wanted)

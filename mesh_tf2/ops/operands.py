@@ -62,6 +62,15 @@ class Kind(enum.Enum):
       raise ValueError(f"{op} takes {words}, got {dtype.name}; {way_out}")
 
 
+def check_kept(op: str, wanted: Shape, points: Shape) -> None:
+  """Raises ShapeError where an `output_shape` lacks some of the dimensions."""
+  if lost := points.drop(wanted):
+    raise ShapeError(
+      f"{op}: output_shape=[{wanted}] lacks [{lost}] of the operands; add it, "
+      "or sum over it first with mtf.reduce_sum"
+    )
+
+
 def agreed_union(op: str, *xs: Tensor) -> Shape:
   """The dimensions of all tensors, each once, in order of first appearance.
 

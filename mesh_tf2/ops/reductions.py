@@ -169,7 +169,8 @@ def pool_tensor_1d(
   """
   if pool_size < 1 or pool_dim.size % pool_size:
     raise ShapeError(
-      f"pool_tensor_1d: {pool_dim} does not divide into groups of {pool_size}"
+      f"pool_tensor_1d: {pool_dim} does not divide into groups of {pool_size}; "
+      f"take a pool_size that divides {pool_dim.size}"
     )
   high = Dimension(pool_dim.name, pool_dim.size // pool_size)
   low = Dimension("_low", pool_size)

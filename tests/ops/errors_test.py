@@ -46,8 +46,8 @@ def _mistakes(mesh):
     r"output_shape=\[c:2\] of a reduction has \[c:2\], which": lambda: (
       mtf.reduce_sum(x, output_shape="c:2")
     ),
-    "has no dimension b:4 to remove": lambda: mtf.reduce_max(
-      x, reduced_dim=mtf.Dimension("b", 4)
+    "reduced_dim=b:4 of a reduction: import:0 .* has no such": lambda: (
+      mtf.reduce_max(x, reduced_dim=mtf.Dimension("b", 4))
     ),
     "by name only, got b:8 as second": lambda: mtf.reduce_mean(x, B),
     "reduce_max cannot take bool": lambda: mtf.reduce_max(flag),
@@ -56,7 +56,7 @@ def _mistakes(mesh):
       [x, mtf.transpose(x, "b:8 a:4")], "b"
     ),
     "concat needs tensors of one dtype": lambda: mtf.concat([x, i], "b"),
-    "concat along 'b' needs a tensor": lambda: mtf.concat([], "b"),
+    "concat along 'b' needs at least one tensor": lambda: mtf.concat([], "b"),
     "has no dimension called 'c'": lambda: mtf.concat([x, x], "c"),
     r"split of b:8 into 3 equal parts": lambda: mtf.split(x, B, 3),
     r"parts of sizes \[3, 4\]: they must add up to 8": lambda: mtf.split(

@@ -166,7 +166,9 @@ def concat(
     ShapeError: there are no tensors, or another dimension differs.
   """
   if not xs:
-    raise ShapeError(f"concat along '{concat_dim_name}' needs a tensor")
+    raise ShapeError(
+      f"concat along '{concat_dim_name}' needs at least one tensor, got none"
+    )
   return apply(Concat(concat_dim_name), *xs, name=name)
 
 
@@ -220,11 +222,14 @@ def stack(
       place.
   """
   if not xs:
-    raise ShapeError(f"stack along '{dim_name}' needs a tensor")
+    raise ShapeError(
+      f"stack along '{dim_name}' needs at least one tensor, got none"
+    )
   ndims = len(xs[0].shape) + 1
   if not -ndims <= axis < ndims:
     raise ShapeError(
-      f"stack: axis is {axis}, the result has {ndims} dimensions"
+      f"stack: axis is {axis}, the result has {ndims} dimensions; take one "
+      f"from {-ndims} to {ndims - 1}"
     )
   return apply(
     Stack(Dimension(dim_name, len(xs)), axis % ndims), *xs, name=name

@@ -20,6 +20,7 @@ from ...core.errors import ShapeError
 from ...core.graph import Apply, Aval, Primitive, Tensor, apply
 from ...core.shape import Dimension, Shape, ShapeLike, to_shape, union
 from ...spmd import slices as on_slice
+from ...spmd import wide
 from ...spmd.laid_out import Slices
 from ...spmd.mesh import MeshImpl
 from ..operands import Kind, agreed_union
@@ -34,6 +35,7 @@ class Einsum(Primitive):
   output_shape: Shape
   counter = "einsum_op"
   flops_per_point = 2
+  work_counter = "einsum"
 
   def infer(self, *xs: Aval) -> Aval:
     Kind.NUMBER.check("einsum", xs[0].dtype)
@@ -83,7 +85,7 @@ class Einsum(Primitive):
     )
     kept, gone = points.keep(self.output_shape), points.drop(self.output_shape)
     axes = [points.index(d) - len(points) for d in gone]
-    y = tf.reduce_sum(y, [*lead, *axes]) if lead or axes else y
+    y = wide.reduce_sum(y, [*lead, *axes]) if lead or axes else y
     return on_slice.transpose(y, [kept.index(d) for d in self.output_shape])
 
   def iteration(self, op: Apply) -> Shape:
@@ -160,7 +162,7 @@ def einsum(
   if isinstance(xs, Tensor):
     raise TypeError(f"einsum takes a list of tensors, got {xs}; write [x, y]")
   if not xs:
-    raise ShapeError("einsum needs at least one tensor")
+    raise ShapeError("einsum needs at least one tensor, got none")
   if strange := [x for x in xs if not isinstance(x, Tensor)]:
     raise TypeError(f"einsum multiplies mesh tensors, got {strange[0]!r}")
   if is_text:
@@ -182,7 +184,10 @@ def _output_shape(
   if reduced_dims is not None:
     gone = Shape(reduced_dims)
     if unknown := gone.drop(points):
-      raise ShapeError(f"einsum cannot reduce [{unknown}]: no input has it")
+      raise ShapeError(
+        f"einsum cannot reduce [{unknown}]: no input has it; take some of "
+        f"[{points}]"
+      )
     if output_shape is None:
       return points.drop(gone)
     if set(to_shape(output_shape)) & set(points) != set(points.drop(gone)):
@@ -213,5 +218,8 @@ def transpose(
   """The same dimensions in the order of `new_shape`. No communication."""
   shape = to_shape(new_shape)
   if set(shape) != set(x.shape):
-    raise ShapeError(f"transpose: [{shape}] is no order of [{x.shape}]")
+    raise ShapeError(
+      f"transpose: [{shape}] is no order of [{x.shape}]; take all of its "
+      "dimensions, each once"
+    )
   return x if shape == x.shape else apply(Einsum(shape), x, name=name)

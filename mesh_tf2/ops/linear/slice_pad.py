@@ -33,7 +33,7 @@ class Slice(Primitive):
     if not 0 <= self.begin <= end <= self.dim.size:
       raise ShapeError(
         f"slice of {self.dim}: positions {self.begin} to {end} are not within "
-        f"0 to {self.dim.size}"
+        f"0 to {self.dim.size}; begin earlier, or take fewer"
       )
     return Aval(x.shape.resize_dimension(self.dim.name, self.size), x.dtype)
 
@@ -67,7 +67,7 @@ class Pad(Primitive):
     if self.before < 0 or self.after < 0:
       raise ShapeError(
         f"pad of {self.dim}: paddings are [{self.before}, {self.after}], they "
-        "cannot be negative"
+        "cannot be negative; remove positions with mtf.slice"
       )
     size = self.before + self.dim.size + self.after
     return Aval(x.shape.resize_dimension(self.dim.name, size), x.dtype)
@@ -121,8 +121,13 @@ def pad(
     name: a name for the operation.
 
   Raises:
-    ShapeError: a padding is negative.
+    ShapeError: a padding is negative, or there are not two of them.
   """
+  if len(paddings) != 2:
+    raise ShapeError(
+      f"pad of '{dim_name}': paddings are two numbers, of zeros before and of "
+      f"zeros after, got {list(paddings)}"
+    )
   before, after = paddings
   dim = x.shape.get_dim_by_name(dim_name)
   return apply(Pad(before, after, dim), x, name=name)

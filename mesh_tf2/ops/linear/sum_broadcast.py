@@ -14,8 +14,9 @@ import tensorflow as tf
 
 from ...core.errors import ShapeError
 from ...core.graph import Apply, Aval, Primitive, Tensor, apply
-from ...core.shape import Shape, ShapeLike, to_shape
+from ...core.shape import Dimension, Shape, ShapeLike, to_shape
 from ...spmd import slices as on_slice
+from ...spmd import wide
 from ...spmd.laid_out import Slices
 from ...spmd.mesh import MeshImpl
 from ..operands import Kind
@@ -27,6 +28,7 @@ class Sum(Primitive):
 
   output_shape: Shape
   counter = "reduce_op"
+  counted_as = "ReduceOperation"
 
   def infer(self, x: Aval) -> Aval:
     Kind.NUMBER.check("reduce_sum", x.dtype)
@@ -48,7 +50,7 @@ class Sum(Primitive):
     def add_up(x: tf.Tensor, lead: tuple[int, ...]) -> tf.Tensor:
       if not (lead or axes):
         return on_slice.transpose(x, order)
-      return on_slice.transpose(tf.reduce_sum(x, [*lead, *axes]), order)
+      return on_slice.transpose(wide.reduce_sum(x, [*lead, *axes]), order)
 
     return mesh.map_trailing_sum(add_up, [x], mesh.axes(gone))
 
@@ -66,7 +68,8 @@ class Broadcast(Primitive):
   def infer(self, x: Aval) -> Aval:
     if lost := x.shape.drop(self.output_shape):
       raise ShapeError(
-        f"broadcast to [{self.output_shape}] would drop [{lost}] of the input"
+        f"broadcast to [{self.output_shape}] would drop [{lost}] of the input "
+        f"[{x.shape}]; add it, or sum over it first with mtf.reduce_sum"
       )
     return Aval(self.output_shape, x.dtype)
 
@@ -137,7 +140,14 @@ def reduced_shape(
         f"output_shape=[{shape}]; give one of the two"
       )
     return shape
-  return Shape([]) if reduced_dim is None else x.shape - reduced_dim
+  if reduced_dim is None:
+    return Shape([])
+  if isinstance(reduced_dim, Dimension) and reduced_dim not in x.shape:
+    raise ShapeError(
+      f"reduced_dim={reduced_dim} of a reduction: {x.name} [{x.shape}] has no "
+      "such dimension; take one of its own"
+    )
+  return x.shape - reduced_dim
 
 
 def reduce_sum(
@@ -172,5 +182,5 @@ def by_name_only(value: object) -> None:
   if value is not None:
     raise ValueError(
       "a reduction takes output_shape and reduced_dim by name only, got "
-      f"{value!r} as second argument"
+      f"{value!r} as second argument; write reduced_dim={value!r}"
     )
