@@ -3,6 +3,10 @@
 If the table is split along the dimension that is looked up, each processor
 looks up what it has, and an allreduce is left pending. The table itself never
 travels. A gradient is summed over the mesh axes that split the indices.
+
+Where table and indices are split over the same mesh axis, the indices are
+gathered, and a reduce-scatter takes the place of the allreduce; for the
+gradient, what is found is gathered.
 """
 
 from __future__ import annotations
@@ -26,10 +30,13 @@ from .rows import (
   Rows,
   Table,
   all_parts,
+  gathered_places,
   lead_sizes,
+  meeting,
   part_number,
   rows_of_places,
   scatter,
+  summed_axes,
   trailing_sizes,
 )
 from .source import constant
@@ -86,8 +93,13 @@ def look_up(
     return on_slice.transpose(y, order)
 
   axis = mesh.tensor_dimension_to_mesh_axis(gather.dim)
+  indices = gathered_places(mesh, table, shapes[1], indices)
   xs = [weights, indices, part_number(mesh, axis)]
-  return mesh.map_trailing_sum(find, xs, mesh.axes([gather.dim]))
+  y = mesh.map_trailing_sum(find, xs, mesh.axes([gather.dim]))
+  if (dim := meeting(mesh, table)) is None or axis is None:
+    return y
+  place = gather.output_shape.index(dim)
+  return mesh.sum_scattered(y, lambda y: y, {axis: place})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,8 +146,12 @@ class ScatterAdd(Primitive):
       return on_slice.transpose(scatter(_sum, x, row, rows, lead), order)
 
     axis = mesh.tensor_dimension_to_mesh_axis(self.dim)
-    xs = [x, indices, part_number(mesh, axis)]
-    return mesh.map_trailing_sum(add_up, xs, mesh.axes(table.new))
+    xs = [
+      gathered_places(mesh, table, shapes[0], x),
+      gathered_places(mesh, table, shapes[1], indices),
+      part_number(mesh, axis),
+    ]
+    return mesh.map_trailing_sum(add_up, xs, summed_axes(mesh, table))
 
   def iteration(self, op: Apply) -> Shape:
     return op.inputs[0].shape

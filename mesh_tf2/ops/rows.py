@@ -122,6 +122,42 @@ class Rows:
     return [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
 
 
+def meeting(mesh: MeshImpl, table: Table) -> Dimension | None:
+  """The dimension of the indices that is split over the table's mesh axis."""
+  axis = mesh.tensor_dimension_to_mesh_axis(table.dim)
+  if axis is None:
+    return None
+  axes = map(mesh.tensor_dimension_to_mesh_axis, table.new)
+  pairs = zip(table.new, axes, strict=True)
+  return next((d for d, a in pairs if a == axis), None)
+
+
+def gathered_places(
+  mesh: MeshImpl, table: Table, shape: Shape, x: Slices
+) -> Slices:
+  """Gathers what would have to meet a table on the same mesh axis.
+
+  Every processor has a part of the table for all places of its group.
+
+  Args:
+    mesh: the mesh.
+    table: how the rows are numbered.
+    shape: of the indices, or of what goes into the rows.
+    x: its slices.
+  """
+  dim = meeting(mesh, table)
+  axis = mesh.tensor_dimension_to_mesh_axis(table.dim)
+  if dim is None or axis is None:
+    return x
+  return mesh.allconcat(x, axis, shape.index(dim))
+
+
+def summed_axes(mesh: MeshImpl, table: Table) -> tuple[int, ...]:
+  """The mesh axes over which the rows of all places are joined."""
+  gathered = meeting(mesh, table)
+  return mesh.axes([d for d in table.new if d != gathered])
+
+
 def part_number(mesh: MeshImpl, mesh_axis: int | None) -> Slices:
   """Which part of the table a processor has."""
   if mesh_axis is None:

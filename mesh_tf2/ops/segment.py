@@ -20,7 +20,14 @@ from ..spmd.mesh import MeshImpl
 from .binary import equal, where
 from .gather import check_indices, gather, scatter_add
 from .order import First, from_key, to_key
-from .rows import Table, part_number, rows_of_places, scatter
+from .rows import (
+  Table,
+  gathered_places,
+  part_number,
+  rows_of_places,
+  scatter,
+  summed_axes,
+)
 from .source import zeros_like
 
 
@@ -66,8 +73,10 @@ class SegmentExtreme(Primitive):
       return on_slice.transpose(tf.maximum(y, nothing), order)
 
     axis = mesh.tensor_dimension_to_mesh_axis(self.dim)
+    x = gathered_places(mesh, table, shapes[0], x)
+    ids = gathered_places(mesh, table, shapes[1], ids)
     y = mesh.map_trailing(best, x, ids, part_number(mesh, axis))
-    y = mesh.allreduce(y, mesh.axes(table.new), "MAX")
+    y = mesh.allreduce(y, summed_axes(mesh, table), "MAX")
     return mesh.map_trailing(lambda y: from_key(y, dtype, self.first), y)
 
   def iteration(self, op: Apply) -> Shape:
@@ -103,9 +112,18 @@ def segment_sum(
       `x` lacks, or the name of `num_segments_dim` is in use.
 
   Example:
-    The number of tokens of each of 4 documents packed in a row of 512:
+    How many tokens each of three documents has:
 
-      segment_sum(ones, ids, Dimension("length", 512), Dimension("doc", 4))
+    >>> import tensorflow as tf
+    >>> import mesh_tf2 as mtf
+    >>> token, doc = mtf.Dimension("token", 6), mtf.Dimension("doc", 3)
+    >>> program = mtf.Program("x:2", "token:x")
+    >>> @program.function
+    ... def count(mesh, ids):
+    ...   ids = mtf.import_tf_tensor(mesh, ids, [token])
+    ...   return mtf.segment_sum(mtf.ones_like(ids), ids, token, doc)
+    >>> print(count(tf.constant([0, 0, 2, 2, 2, 0])).numpy())
+    [3 0 3]
   """
   shape = _shape("segment_sum", x, segment_ids, dim, num_segments_dim)
   return scatter_add(x, segment_ids, num_segments_dim, shape)

@@ -85,13 +85,31 @@ def test_mistakes_of_a_lookup_are_named():
     mtf.gather(table, ids, B, "n:2")
 
 
-def test_a_layout_in_which_rows_and_indices_share_processors_is_refused():
-  def build(mesh):
-    ids = tensor(mesh, "n:2", dtype=np.int32)
-    return mtf.gather(tensor(mesh, "b:8 c:2"), ids, B)
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_and_indices_may_share_processors(kind):
+  indices = [3, 0, 7, -1, 4, 4, 8, 1]
 
-  with pytest.raises(mtf.LayoutError, match="'b' and 'n' are both split over"):
-    run(build, "x:2", "b:x;n:x")
+  def build(mesh):
+    table = tensor(mesh, "b:8 c:2")
+    ids = tensor(mesh, "n:8", indices, np.int32)
+    x = tensor(mesh, "n:8 c:2")
+    y = mtf.gather(table, ids, B)
+    small = mtf.segment_min(x, ids, mtf.Dimension("n", 8), B)
+    return [y, mtf.scatter_add(x, ids, B, "b:8 c:2"), small]
+
+  want = run(build).values
+  for layout in ("b:x;n:x", "b:y;n:y;c:x"):
+    split = run(build, "x:2;y:4", layout, kind)
+    for got, wanted in zip(split.values, want, strict=True):
+      np.testing.assert_array_equal(got, wanted)
+    split.check_variation()
+
+  split = run(build, "x:4", "b:x;n:x", kind)
+  assert len(split.values) == 3
+  sent = [(c.kind, c.elements) for _, c in split.lowering.collectives]
+  indices_and_rows = [("allconcat", 8 * 2), ("allconcat", 8)]
+  found = [("allconcat", 8), ("reduce_scatter", 2 * 2)]
+  assert sent == [*found, *indices_and_rows, *indices_and_rows]
 
 
 def test_equal_elements_come_in_order_across_processors():
