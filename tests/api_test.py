@@ -198,6 +198,19 @@ PARAMETERS = """
   beam_search.greedy_decode    logits_fn initial_ids temperature initial_states
                                eos_id forced_ids use_tpu
   layers.VarianceScalingInitializer  scale mode distribution
+  layers.annealed_dropout      x is_training start_step end_step init_rate
+                               noise_shape name
+  layers.attention_bias_local_2d_block  mesh h_dim w_dim memory_h_dim
+                               memory_w_dim dtype
+  layers.attention_bias_local_block  mesh block_length memory_length dtype
+  layers.attention_mask_autoregressive  query_pos dtype
+  layers.attention_mask_ignore_padding  inputs dtype
+  layers.attention_mask_same_segment  query_segment memory_segment dtype
+  layers.batch_norm            x is_training momentum epsilon dims_idx_start
+                               dims_idx_end init_zero name
+  layers.clip_activation_gradient  x clip_rms_norm
+  layers.compress_mean         x dim compression_factor
+  layers.corr                  x dim epsilon name
   layers.dense                 x new_dims reduced_dims expert_dims use_bias
                                activation master_dtype slice_dtype
                                variable_dtype kernel_initializer kernel_weights
@@ -206,9 +219,54 @@ PARAMETERS = """
   layers.dense_relu_dense      x hidden_channels is_training dropout
                                dropout_broadcast_dims master_dtype slice_dtype
                                name
+  layers.dot_product_attention  q k v mask is_training dropout
+                               dropout_broadcast_dims extra_logit
   layers.embedding             indices vocab_dim output_dim variable_dtype name
+  layers.embedding_weights     mesh vocab_dim output_dim variable_dtype name
+                               ensemble_dim initializer
+  layers.get_dense_kernel_weights  x new_dims reduced_dims expert_dims
+                               kernel_initializer name variable_dtype
+                               master_dtype slice_dtype
   layers.layer_norm            x dim epsilon name
+  layers.local_1d_halo_exchange  k v num_w_blocks w_dim mask_right
+  layers.local_2d_halo_exchange  k v num_h_blocks h_dim num_w_blocks w_dim
+                               mask_right
+  layers.local_2d_self_attention_spatial_blocks  query_antecedent kv_channels
+                               heads is_training memory_h_dim memory_w_dim
+                               mask_right master_dtype slice_dtype name
+  layers.local_self_attention_spatial_blocks  query_antecedent kv_channels
+                               heads is_training memory_w_dim mask_right
+                               master_dtype slice_dtype name
+  layers.masked_local_attention_1d  x kv_channels heads is_training window_size
+                               master_dtype slice_dtype length_per_split
+                               return_kv params name
+  layers.masked_local_attention_1d_incremental  x prev_k prev_v step_num
+                               master_dtype slice_dtype params name
+  layers.multihead_attention   query_antecedent memory_antecedent mask
+                               kv_channels heads is_training dropout
+                               dropout_broadcast_dims master_dtype slice_dtype
+                               name
+  layers.multihead_attention_params  mesh heads io_channels kv_channels
+                               variable_dtype combine
+  layers.multihead_attention_vars  mesh heads io_channels kv_channels
+                               master_dtype slice_dtype activation_dtype
+  layers.multihead_encdec_attention_incremental  query_antecedent wq wo k v
+                               mask name
+  layers.multihead_self_attention_incremental  query_antecedent prev_k prev_v
+                               step_num master_dtype slice_dtype name
+  layers.multihead_self_attention_memory_compressed  x mask_right
+                               compression_factor kv_channels heads is_training
+                               dropout dropout_broadcast_dims master_dtype
+                               slice_dtype name
+  layers.multiplicative_jitter  x epsilon
+  layers.rename_length_to_memory_length  x length_name memory_length_name
+  layers.reversible_half_residual_and_swap  x1 x1_backwards x2 x2_backwards f
+                               recompute_grads
+  layers.sigmoid_cross_entropy_with_logits  logits targets
   layers.softmax_cross_entropy_with_logits  logits targets vocab_dim z_loss
+  layers.summary_for_clip_activation_gradient  t name batch_dims
+  layers.unit_scaling_convention  value
+  layers.us_einsum             xs
   layers.weights_nonzero       targets dtype
   optimize.AdafactorOptimizer  multiply_by_parameter_scale learning_rate
                                decay_rate beta1 clipping_threshold factored

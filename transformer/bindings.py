@@ -55,8 +55,17 @@ for _optimizer in (
   mtf.optimize.SgdOptimizer,
 ):
   gin.external_configurable(_optimizer, module=OPTIMIZE)
-gin.external_configurable(mtf.layers.VarianceScalingInitializer, module=LAYERS)
 gin.external_configurable(mtf.layers.clip_activation_gradient, module=LAYERS)
+# The language asks these two whenever it makes a kernel, so that what gin files
+# bind to them holds for every layer.
+mtf.layers.set_default_kernel_initializer(
+  gin.external_configurable(
+    mtf.layers.VarianceScalingInitializer, module=LAYERS
+  )
+)
+mtf.layers.set_unit_scaling(
+  gin.external_configurable(mtf.layers.unit_scaling_convention, module=LAYERS)
+)
 
 
 @gin.configurable(module=OPTIMIZE)

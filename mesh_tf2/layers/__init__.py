@@ -44,6 +44,7 @@ from .dense import (
   dense,
   dense_product,
   get_dense_kernel_weights,
+  set_default_kernel_initializer,
 )
 from .dense_relu_dense import dense_relu_dense
 from .embedding import embedding, embedding_weights
@@ -134,6 +135,7 @@ __all__ = [
   "rms_norm",
   "rms_normalize",
   "separable_conv1d",
+  "set_default_kernel_initializer",
   "set_unit_scaling",
   "sigmoid_cross_entropy_with_logits",
   "softmax_cross_entropy_with_logits",

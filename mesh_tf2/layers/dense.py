@@ -62,6 +62,7 @@ class VarianceScalingInitializer(DenseInitializer):
     mode: str = "fan_in",
     distribution: str = "normal",
   ) -> None:
+    mode, distribution = mode.lower(), distribution.lower()
     if mode not in ("fan_in", "fan_out", "fan_avg"):
       raise ValueError(
         "VarianceScalingInitializer: mode must be fan_in, fan_out or fan_avg, "
@@ -101,6 +102,22 @@ class VarianceScalingInitializer(DenseInitializer):
     return initializers.RandomNormal(0.0, math.sqrt(variance), cut=2.0)
 
 
+_make_initializer: Callable[[], DenseInitializer] = VarianceScalingInitializer
+
+
+def set_default_kernel_initializer(
+  make: Callable[[], DenseInitializer],
+) -> None:
+  """Chooses how kernels begin for which no initializer is given.
+
+  Args:
+    make: returns an initializer for a kernel; at first, this is
+      `VarianceScalingInitializer`.
+  """
+  global _make_initializer
+  _make_initializer = make
+
+
 def dense(  # noqa: PLR0913  the original's signature
   x: Tensor,
   new_dims: Dims,
@@ -128,8 +145,8 @@ def dense(  # noqa: PLR0913  the original's signature
     master_dtype: of the variables in a checkpoint.
     slice_dtype: of the variables in memory.
     variable_dtype: takes the place of both.
-    kernel_initializer: a `DenseInitializer`, by default
-      `VarianceScalingInitializer()`; or what `get_variable` takes.
+    kernel_initializer: a `DenseInitializer`, by default what
+      `set_default_kernel_initializer` says; or what `get_variable` takes.
     kernel_weights: a kernel to use instead of a variable.
     name: the scope of the variables `kernel` and `bias`.
 
@@ -233,7 +250,7 @@ def _kernel(
   dtype: VariableDType,
 ) -> Tensor:
   if initializer is None:
-    initializer = VarianceScalingInitializer()
+    initializer = _make_initializer()
   if isinstance(initializer, DenseInitializer):
     initializer = initializer(reduced, new)
   shape = Shape([*experts, *reduced, *new])

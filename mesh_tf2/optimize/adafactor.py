@@ -16,6 +16,7 @@ import tensorflow as tf
 from ..core.graph import Operation, Tensor
 from ..core.shape import Dimension, Shape
 from ..core.slot_names import variable_name
+from ..layers.unit_scaling import unit_scaling
 from ..ops.binary import divide, maximum
 from ..ops.cast import cast
 from ..ops.elementwise import add, multiply
@@ -180,7 +181,8 @@ class AdafactorOptimizer(Optimizer):
 
 
 def _default_learning_rate(relative: bool) -> Callable[[tf.Tensor], tf.Tensor]:
-  factor = 1.0 if relative else 0.05
+  # Under unit scaling all parameters are of size one, as relative steps want.
+  factor = 1.0 if relative or unit_scaling() else 0.05
 
   def at(step: tf.Tensor) -> tf.Tensor:
     return factor * tf.minimum(tf.math.rsqrt(step + 1.0), 0.01)

@@ -58,7 +58,7 @@ def attention(  # noqa: PLR0913  the original's signature
   shared = k.shape.keep(q.shape - key_dim)
   rest = (q.shape - key_dim).drop(shared)
   points = mtf.Shape([*shared, *rest, memory_length_dim])
-  logits = mtf.einsum([wide(q), wide(k)], points)
+  logits = mtf.layers.us_einsum([wide(q), wide(k)], points)
   if bias is not None:
     logits = mtf.add(logits, mtf.cast(bias, logits.dtype), points)
   weights = mtf.softmax(logits, memory_length_dim, extra_logit=extra_logit)

@@ -66,7 +66,8 @@ class AttentionParams:
     self.no_query = no_query
     self._combine = combine_dims
     self._combine_queries = combine_dims and not keep_query_heads_dims
-    self._scales_queries = not fold_scaling_into_initializer
+    unit = mtf.layers.unit_scaling()  # then the product with keys is scaled
+    self._scales_queries = not (fold_scaling_into_initializer or unit)
     self._mesh = mesh
     self._dtype = variable_dtype
     self._make_variables()
@@ -99,6 +100,8 @@ class AttentionParams:
   def _variable(
     self, name: str, dims: list[mtf.Dimension], stddev: float
   ) -> mtf.Tensor:
+    if mtf.layers.unit_scaling():
+      stddev = 1.0
     return mtf.get_variable(
       self._mesh,
       name,
@@ -180,7 +183,7 @@ class AttentionParams:
       reduced = self.wo.shape.dims[:1]
       o = mtf.transpose(o, mtf.Shape([*lead, *self.o_dims]))
       o = mtf.replace_dimensions(o, self.o_dims, reduced)
-    return mtf.einsum([o, self.wo], output_shape, reduced)
+    return mtf.layers.us_einsum([o, self.wo], output_shape, reduced)
 
   def _project(
     self,
@@ -190,7 +193,8 @@ class AttentionParams:
     dims: list[mtf.Dimension],
   ) -> mtf.Tensor:
     made = w.shape.dims[1:]
-    y = mtf.einsum([x, w], mtf.Shape([*(x.shape - input_dim), *made]))
+    shape = mtf.Shape([*(x.shape - input_dim), *made])
+    y = mtf.layers.us_einsum([x, w], shape)
     return y if made == dims else mtf.replace_dimensions(y, made, dims)
 
 
