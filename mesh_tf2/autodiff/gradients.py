@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from ..core.graph import Operation, Tensor
 from ..ops.binary import add
@@ -68,7 +69,7 @@ def _backward(op: Operation, grads: dict[Tensor, Tensor]) -> None:
   dys = [grads.get(y) for y in op.outputs]
   if all(dy is None for dy in dys):
     return
-  filled = [
+  filled: list[Any] = [
     zeros_like(y) if dy is None and op.fills_gradients else dy
     for y, dy in zip(op.outputs, dys, strict=True)
   ]

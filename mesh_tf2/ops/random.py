@@ -123,8 +123,8 @@ def random_gumbel(mesh: Mesh, shape: ShapeLike) -> Tensor:
 def dropout(
   x: Tensor,
   is_training: bool,
-  keep_prob: float | None = None,
-  rate: float | None = None,
+  keep_prob: float | Tensor | None = None,
+  rate: float | Tensor | None = None,
   noise_shape: ShapeLike | None = None,
   name: str | None = None,
 ) -> Tensor:
@@ -133,7 +133,7 @@ def dropout(
   Args:
     x: any shape. Integers are not scaled.
     is_training: otherwise `x` is returned as it is.
-    keep_prob: the chance of an element to stay.
+    keep_prob: the chance of an element to stay: a number, or a scalar.
     rate: 1 - keep_prob. Exactly one of the two is given.
     noise_shape: the dimensions of `x` along which the decisions differ; along
       the others they are shared. By default all.
