@@ -327,6 +327,11 @@ class Apply(Operation):
     mesh: Mesh | None = None,
     name: str | None = None,
   ) -> None:
+    if strange := [x for x in inputs if not isinstance(x, Tensor)]:
+      raise TypeError(
+        f"{primitive.name} takes mesh tensors, got {strange[0]!r}; make one of "
+        "it with mtf.import_tf_tensor"
+      )
     avals = [x.aval for x in inputs]
     try:
       inferred = primitive.infer(*avals)

@@ -130,8 +130,16 @@ class Shape:
   def index(self, dim: DimensionLike) -> int:
     """The position of `dim`. Raises ShapeError where it is absent."""
     if dim not in self._dims:
-      raise ShapeError(f"[{self}] has no dimension {dim}")
+      raise ShapeError(f"[{self}] has no dimension {dim}{self._nearest(dim)}")
     return self._dims.index(_dimension(dim))
+
+  def _nearest(self, dim: Any) -> str:
+    """What may be meant with a dimension that is not here, or `''`."""
+    name, _ = _dimension(dim)
+    for d in self._dims:
+      if d.name == name:
+        return f"; {name} has size {d.size} here"
+    return did_you_mean(name, self.dimension_names)
 
   def get_dim_by_name(self, name: str) -> Dimension:
     """The dimension called `name`. Raises ValueError where there is none."""
@@ -176,7 +184,9 @@ class Shape:
     if other is None:
       return self
     if isinstance(other, Dimension) and other not in self._dims:
-      raise ShapeError(f"[{self}] has no dimension {other} to remove")
+      raise ShapeError(
+        f"[{self}] has no dimension {other} to remove{self._nearest(other)}"
+      )
     return self.drop(_dims_of(other))
 
   def __len__(self) -> int:

@@ -78,5 +78,10 @@ def as_number(value: Any, dtype: tf.DType) -> tf.Tensor:
 
 def cast(x: Tensor, dtype: Any, name: str | None = None) -> Tensor:
   """`x` in another dtype; `x` itself if it has that dtype."""
-  dtype = tf.as_dtype(dtype)
+  try:
+    dtype = tf.as_dtype(dtype)
+  except TypeError:
+    raise TypeError(
+      f"cast: {dtype!r} is no dtype; write for example 'float32' or tf.float32"
+    ) from None
   return x if x.dtype == dtype else apply(Cast(dtype), x, name=name)

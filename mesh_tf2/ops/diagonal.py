@@ -12,25 +12,27 @@ from ..core.errors import ShapeError
 from ..core.graph import Tensor
 from ..core.shape import Dimension
 from .gather import gather
+from .linear.along import dimension_of
 from .source import mtf_range
 
 
-def diagonal(x: Tensor, dim: Dimension, other: Dimension) -> Tensor:
+def diagonal(x: Tensor, dim: Dimension | str, other: Dimension | str) -> Tensor:
   """The elements whose positions along two dimensions are the same.
 
   Args:
     x: a tensor with both dimensions.
-    dim: the one that is kept. Summing over it gives the trace.
+    dim: the one that is kept, or its name. Summing over it gives the trace.
     other: the one that goes; as large as `dim`.
 
   Raises:
     ShapeError: the sizes differ, or `x` lacks one of the dimensions.
   """
+  dim = dimension_of("diagonal", x.shape, dim)
+  other = dimension_of("diagonal", x.shape, other)
   if dim == other or dim.size != other.size:
     raise ShapeError(
       f"diagonal of {dim} and {other}: two dimensions of one size are needed; "
       "slice the longer one first"
     )
-  x.shape.index(dim)
   positions = mtf_range(x.mesh, dim, tf.int32)
   return gather(x, positions, other, x.shape - other)

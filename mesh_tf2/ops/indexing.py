@@ -17,6 +17,7 @@ from ..core.errors import ShapeError
 from ..core.graph import Tensor
 from ..core.shape import Dimension, Shape
 from .gather import gather
+from .linear.along import dimension_of
 from .linear.reshape import rename_dimension
 from .linear.slice_pad import mtf_slice
 from .source import import_tf_tensor
@@ -57,17 +58,13 @@ def pick(x: Tensor, index: Any) -> Tensor:
       f"{x.name} is indexed by the names of its dimensions [{x.shape}], got "
       f"{index!r}; write for example x[{{{name!r}: 0}}]"
     )
-  wanted = [(_dimension(x, key), value) for key, value in index.items()]
+  wanted = [
+    (dimension_of("an index", x.shape, key), value)
+    for key, value in index.items()
+  ]
   for dim, value in wanted:
     x = _pick_along(x, dim, value)
   return x
-
-
-def _dimension(x: Tensor, key: Any) -> Dimension:
-  if isinstance(key, str):
-    return x.shape.get_dim_by_name(key)
-  x.shape.index(key)
-  return Dimension(*key)
 
 
 def _pick_along(x: Tensor, dim: Dimension, value: Any) -> Tensor:

@@ -31,6 +31,8 @@ def reduce_mean(
 ) -> Tensor:
   """The mean over a dimension, or over all that `output_shape` lacks.
 
+  The sum of float16, which may be too large for it, is in float32.
+
   Args:
     x: numbers. The mean of integers is float32.
     disable_positional_args: must be None; give what follows by name.
@@ -43,9 +45,11 @@ def reduce_mean(
   """
   by_name_only(disable_positional_args)
   shape = reduced_shape(x, output_shape, reduced_dim)
-  x = cast(x, _floating(x.dtype))
-  total = keep_sum(x, shape)
-  return multiply(total, shape.size / max(x.shape.size, 1), name=name)
+  dtype = _floating(x.dtype)
+  total = keep_sum(cast(x, tf.float32 if dtype == tf.float16 else dtype), shape)
+  return cast(
+    multiply(total, shape.size / max(x.shape.size, 1), name=name), dtype
+  )
 
 
 def reduce_variance(

@@ -122,6 +122,8 @@ def slicewise(
   Returns:
     A tensor, or a tuple of them if `output_dtype` is a list.
   """
+  if not xs:
+    raise ValueError("slicewise needs at least one tensor, got none")
   several = isinstance(output_dtype, list)
   shapes: list[ShapeLike] = output_shape if several else [output_shape]
   dtypes = output_dtype if several else [output_dtype]

@@ -20,6 +20,7 @@ from ..spmd.mesh import MeshImpl
 from .binary import add, multiply, sub
 from .cast import cast
 from .linear.sum_broadcast import reduce_sum
+from .operands import Kind
 from .unary import exp, negative, softplus
 
 
@@ -134,9 +135,8 @@ def _wide(x: Tensor) -> Tensor:
 
 
 def _check(name: str, x: Aval, dim: Dimension) -> None:
+  Kind.REAL.check(name, x.dtype)
   x.shape.index(dim)
-  if not x.dtype.is_floating:
-    raise ValueError(f"{name} takes floats, got {x.dtype.name}; cast them")
 
 
 def reduce_logsumexp(
@@ -178,6 +178,7 @@ def log_softmax(
       in the sum.
     name: a name for the operation.
   """
+  _check("log_softmax", x.aval, reduced_dim)
   wide = _wide(x)
   total = reduce_logsumexp(wide, reduced_dim, extra_logit, name)
   return cast(sub(wide, total, x.shape), x.dtype)
@@ -200,5 +201,6 @@ def softmax(
   """
   if extra_logit is None:
     return apply(Softmax(reduced_dim), x, name=name)
+  _check("softmax", x.aval, reduced_dim)
   wide = log_softmax(_wide(x), reduced_dim, extra_logit, name)
   return cast(exp(wide), x.dtype)

@@ -46,8 +46,8 @@ def _mistakes(mesh):
     r"output_shape=\[c:2\] of a reduction has \[c:2\], which": lambda: (
       mtf.reduce_sum(x, output_shape="c:2")
     ),
-    "reduced_dim=b:4 of a reduction: import:0 .* has no such": lambda: (
-      mtf.reduce_max(x, reduced_dim=mtf.Dimension("b", 4))
+    "has no dimension b:4; b has size 8 here": lambda: mtf.reduce_max(
+      x, reduced_dim=mtf.Dimension("b", 4)
     ),
     "by name only, got b:8 as second": lambda: mtf.reduce_mean(x, B),
     "reduce_max cannot take bool": lambda: mtf.reduce_max(flag),

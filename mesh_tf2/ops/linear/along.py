@@ -7,9 +7,23 @@ split, neither does anything.
 
 from __future__ import annotations
 
-from ...core.shape import Shape
+from ...core.shape import Dimension, DimensionLike, Shape
 from ...spmd.laid_out import Slices
 from ...spmd.mesh import MeshImpl
+
+
+def dimension_of(op: str, shape: Shape, dim: DimensionLike | str) -> Dimension:
+  """A dimension of what `op` gets, given as such or by its name.
+
+  Raises:
+    ShapeError: there is none.
+  """
+  try:
+    if isinstance(dim, str):
+      return shape.get_dim_by_name(dim)
+    return shape.dims[shape.index(dim)]
+  except ShapeError as e:
+    raise ShapeError(f"{op}: {e}") from None
 
 
 def axis_of(shape: Shape, name: str) -> int:

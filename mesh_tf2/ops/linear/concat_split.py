@@ -18,7 +18,7 @@ from ...core.graph import Apply, Aval, Primitive, Tensor, apply
 from ...core.shape import Dimension, Shape
 from ...spmd.laid_out import Slices
 from ...spmd.mesh import MeshImpl
-from .along import axis_of, gathered, own_part
+from .along import axis_of, dimension_of, gathered, own_part
 
 
 @dataclasses.dataclass(frozen=True)
@@ -174,7 +174,7 @@ def concat(
 
 def split(
   x: Tensor,
-  split_dim: Dimension,
+  split_dim: Dimension | str,
   num_or_size_splits: int | Sequence[int],
   name: str | None = None,
 ) -> list[Tensor]:
@@ -182,7 +182,7 @@ def split(
 
   Args:
     x: a tensor.
-    split_dim: a dimension of it. It may be split.
+    split_dim: a dimension of it, or its name. It may be split.
     num_or_size_splits: the number of equal parts, or the size of each part.
     name: a name for the operation.
 
@@ -192,6 +192,7 @@ def split(
   Raises:
     ShapeError: the parts do not add up to the dimension.
   """
+  split_dim = dimension_of("split", x.shape, split_dim)
   if isinstance(num_or_size_splits, int):
     n = num_or_size_splits
     if n < 1 or split_dim.size % n:
@@ -236,13 +237,16 @@ def stack(
   )
 
 
-def unstack(x: Tensor, dim: Dimension, name: str | None = None) -> list[Tensor]:
+def unstack(
+  x: Tensor, dim: Dimension | str, name: str | None = None
+) -> list[Tensor]:
   """The tensors at each position of a dimension, without that dimension.
 
   Args:
     x: a tensor.
-    dim: a dimension of it. It may be split.
+    dim: a dimension of it, or its name. It may be split.
     name: a name for the operation.
   """
-  parts: list[Tensor] = apply(Unstack(dim), x, name=name)
+  gone = dimension_of("unstack", x.shape, dim)
+  parts: list[Tensor] = apply(Unstack(gone), x, name=name)
   return parts

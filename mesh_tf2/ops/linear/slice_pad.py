@@ -16,7 +16,7 @@ from ...core.graph import Apply, Aval, Primitive, Tensor, apply
 from ...core.shape import Dimension
 from ...spmd.laid_out import Slices
 from ...spmd.mesh import MeshImpl
-from .along import axis_of, gathered, own_part
+from .along import axis_of, dimension_of, gathered, own_part
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,7 +104,7 @@ def mtf_slice(
   Raises:
     ShapeError: the positions are not within the dimension.
   """
-  dim = x.shape.get_dim_by_name(slice_dim_name)
+  dim = dimension_of("slice", x.shape, slice_dim_name)
   return apply(Slice(begin, size, dim), x, name=name)
 
 
@@ -129,5 +129,5 @@ def pad(
       f"zeros after, got {list(paddings)}"
     )
   before, after = paddings
-  dim = x.shape.get_dim_by_name(dim_name)
+  dim = dimension_of("pad", x.shape, dim_name)
   return apply(Pad(before, after, dim), x, name=name)

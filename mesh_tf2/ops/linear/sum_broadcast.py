@@ -20,6 +20,7 @@ from ...spmd import wide
 from ...spmd.laid_out import Slices
 from ...spmd.mesh import MeshImpl
 from ..operands import Kind
+from .along import dimension_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,6 +128,8 @@ def reduced_shape(
   x: Tensor, output_shape: ShapeLike | None, reduced_dim: Any
 ) -> Shape:
   """The shape that a reduction leaves, from what its caller says of it."""
+  if isinstance(reduced_dim, (str, Dimension)):
+    reduced_dim = dimension_of("a reduction", x.shape, reduced_dim)
   if output_shape is not None:
     shape = to_shape(output_shape)
     if new := shape.drop(x.shape):
@@ -142,11 +145,6 @@ def reduced_shape(
     return shape
   if reduced_dim is None:
     return Shape([])
-  if isinstance(reduced_dim, Dimension) and reduced_dim not in x.shape:
-    raise ShapeError(
-      f"reduced_dim={reduced_dim} of a reduction: {x.name} [{x.shape}] has no "
-      "such dimension; take one of its own"
-    )
   return x.shape - reduced_dim
 
 
@@ -163,7 +161,7 @@ def reduce_sum(
     x: any shape.
     disable_positional_args: must be None; give what follows by name.
     output_shape: some of the dimensions of `x`, in any order.
-    reduced_dim: a dimension of `x`.
+    reduced_dim: a dimension of `x`, or its name.
     name: a name for the operation.
 
   Returns:
