@@ -75,7 +75,9 @@ def test_a_split_softmax_sends_the_maximum_and_the_sum_only():
 
 def test_integers_are_refused():
   x = tensor(new_mesh(), "a:4", dtype=np.int32)
-  with pytest.raises(ValueError, match="softmax takes floats, got int32"):
+  with pytest.raises(
+    ValueError, match="softmax takes real floating numbers, got int32"
+  ):
     mtf.softmax(x, A)
   with pytest.raises(ValueError, match="reduce_logsumexp takes floats, got in"):
     mtf.log_softmax(x, A)

@@ -7,6 +7,7 @@ split, neither does anything.
 
 from __future__ import annotations
 
+from ...core.errors import ShapeError
 from ...core.shape import Dimension, DimensionLike, Shape
 from ...spmd.laid_out import Slices
 from ...spmd.mesh import MeshImpl
