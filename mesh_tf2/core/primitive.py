@@ -37,11 +37,17 @@ class Primitive(abc.ABC):
 
   keeps_pending = False  # whether `lower` takes sums that are not reduced yet
   flops_per_point = 1  # floating-point operations per point of `iteration`
+  work_counter = ""  # under which key the points of `iteration` are counted
 
   @property
   def name(self) -> str:
     """Under which name the operation appears in the graph and in errors."""
     return type(self).__name__.lower()
+
+  @property
+  def counted_as(self) -> str:
+    """The class of operation under which the outputs are counted."""
+    return f"{type(self).__name__}Operation"
 
   @abc.abstractmethod
   def infer(self, *avals: Aval) -> Aval | tuple[Aval, ...]:

@@ -81,10 +81,20 @@ class Lowering:
       with self.mesh_impl(op).observed(self._observe):
         op.lower(self)
       self._current = before
-      for y in op.outputs:
-        kind = type(getattr(op, "primitive", op)).__name__
-        self.add_counter(f"output/{kind}", self.laid_out_size(y))
-        self.add_counter(f"output_unique/{kind}", y.size)
+      self._count_work(op)
+
+  def _count_work(self, op: Operation) -> None:
+    kind = type(op).__name__
+    if isinstance(op, Apply):
+      kind = op.primitive.counted_as
+      if key := op.primitive.work_counter:
+        head, slash, rest = key.partition("/")
+        points = op.primitive.iteration(op)
+        self.add_counter(key, self.mesh_impl(op).laid_out_size(points))
+        self.add_counter(f"{head}_unique{slash}{rest}", points.size)
+    for y in op.outputs:
+      self.add_counter(f"output/{kind}", self.laid_out_size(y))
+      self.add_counter(f"output_unique/{kind}", y.size)
 
   # Slices of tensors.
 

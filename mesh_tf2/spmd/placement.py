@@ -20,10 +20,15 @@ from ..core.layout import (
   processor_groups,
 )
 from ..core.shape import Shape, ShapeLike
+from . import wide
 from .laid_out import LaidOutVariable, Slices
 from .mesh import MeshImpl
 
-_COMBINE = {"SUM": tf.add, "MAX": tf.maximum, "MIN": tf.minimum}
+_COMBINE: dict[str, Callable[[Sequence[tf.Tensor]], tf.Tensor]] = {
+  "SUM": wide.add_all,
+  "MAX": functools.partial(functools.reduce, tf.maximum),
+  "MIN": functools.partial(functools.reduce, tf.minimum),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,8 +125,8 @@ class PlacementMeshImpl(MeshImpl):
     return self.slicewise(fn, *xs)
 
   def einsum(self, equation: str, *xs: Slices) -> Slices:
-    """`tf.einsum` for each processor."""
-    return self.slicewise(functools.partial(tf.einsum, equation), *xs)
+    """An einsum for each processor."""
+    return self.slicewise(functools.partial(wide.einsum, equation), *xs)
 
   def processor_coordinate(self, mesh_axis: int) -> Slices:
     """A constant for each processor."""
@@ -217,9 +222,7 @@ class PlacementMeshImpl(MeshImpl):
     groups = processor_groups(self.shape, mesh_axes)
     for group in groups:
       with tf.device(self._devices[group[0]]):
-        out[group[0]] = functools.reduce(
-          combine, (x.tensor_list[p] for p in group)
-        )
+        out[group[0]] = combine([x.tensor_list[p] for p in group])
     spread = _spread(out, groups)
     return self._from_pnum(lambda pnum: tf.identity(spread[pnum]))
 

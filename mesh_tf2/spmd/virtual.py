@@ -23,11 +23,12 @@ from ..core.layout import (
 )
 from ..core.shape import Shape
 from . import slices as on_slice
+from . import wide
 from .laid_out import LaidOutVariable, PendingSum, Slices
 from .mesh import MeshImpl
 
 _REDUCE = {
-  "SUM": tf.reduce_sum,
+  "SUM": wide.reduce_sum,
   "MAX": tf.reduce_max,
   "MIN": tf.reduce_min,
 }
@@ -151,7 +152,9 @@ class VirtualMeshImpl(MeshImpl):
     pairs = zip(xs, ins.split(","), strict=True)
     ins = ",".join(spell(x.axes) + term for x, term in pairs)
     values = [x.value for x in xs]
-    return VirtualSlices(tf.einsum(f"{ins}->{spell(axes)}{out}", *values), axes)
+    return VirtualSlices(
+      wide.einsum(f"{ins}->{spell(axes)}{out}", *values), axes
+    )
 
   def processor_coordinate(self, mesh_axis: int) -> Slices:
     """0, 1, ... along the mesh axis."""
