@@ -57,15 +57,15 @@ class Folding:
     lead = len(self.lead)
     sizes: dict[int, int] = {}
     for axes, n in zip(self._order(kind), x.shape.as_list(), strict=True):
-      *front, own = axes
-      sizes.update((i, self.lead[i]) for i in front)
-      sizes[own] = n // math.prod(self.lead[i] for i in front)
+      *processors, own = axes
+      sizes.update((i, self.lead[i]) for i in processors)
+      sizes[own] = n // math.prod(self.lead[i] for i in processors)
     flat = list(sizes)
     x = tf.reshape(x, list(sizes.values()))
     x = _transpose(x, [flat.index(i) for i in sorted(flat)])
     front = [sizes[i] for i in sorted(flat) if i < lead]
-    own = [sizes[i] for i in sorted(flat) if i >= lead]
-    return tf.reshape(x, front + self._join(own, kind))
+    behind = [sizes[i] for i in sorted(flat) if i >= lead]
+    return tf.reshape(x, front + self._join(behind, kind))
 
   def _order(self, kind: str) -> list[list[int]]:
     """For each axis of a kernel's tensor, the axes that it is made of."""

@@ -102,12 +102,24 @@ def look(
     stencils: one for each spatial axis.
     behind: the number of axes after the spatial ones.
   """
-  index: list[slice] = [slice(None)] * x.shape.rank
-  first = x.shape.rank - behind - len(stencils)
-  for i, (k, n, s) in enumerate(zip(at, outputs, stencils, strict=True)):
+  front, sizes = _split(x, len(stencils), behind)
+  # Few axes: TensorFlow does not do this with many.
+  x = tf.reshape(x, [math.prod(front), *sizes])
+  index = [slice(None)]
+  for k, n, s in zip(at, outputs, stencils, strict=True):
     begin = k * s.dilation
-    index[first + i] = slice(begin, begin + (n - 1) * s.stride + 1, s.stride)
-  return x[tuple(index)]
+    index.append(slice(begin, begin + (n - 1) * s.stride + 1, s.stride))
+  y = x[tuple(index)]
+  return tf.reshape(y, [*front, *y.shape.as_list()[1:]])
+
+
+def _split(
+  x: tf.Tensor, spatial: int, behind: int
+) -> tuple[list[int], list[int]]:
+  """The sizes before the spatial axes, and the others."""
+  sizes = x.shape.as_list()
+  first = len(sizes) - behind - spatial
+  return sizes[:first], sizes[first:]
 
 
 def _look(
@@ -124,10 +136,11 @@ def spread(
   behind: int = 2,
 ) -> tf.Tensor:
   """The adjoint of `look`: puts outputs where they look; zeros elsewhere."""
-  first = x.shape.rank - behind - len(stencils)
+  front, own = _split(x, len(stencils), behind)
+  x = tf.reshape(x, [math.prod(front), *own])
   for i, (k, n, s) in enumerate(zip(at, sizes, stencils, strict=True)):
-    x = _spread_axis(x, first + i, k * s.dilation, n, s.stride)
-  return x
+    x = _spread_axis(x, 1 + i, k * s.dilation, n, s.stride)
+  return tf.reshape(x, [*front, *x.shape.as_list()[1:]])
 
 
 def _spread_axis(

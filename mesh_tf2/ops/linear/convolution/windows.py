@@ -9,6 +9,7 @@ positions of others is shifted back to them and added.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -273,15 +274,19 @@ def _send(mesh: MeshImpl, x: Slices, mesh_axis: int, offset: int) -> Slices:
 
 def _fit(x: tf.Tensor, axis: int, span: Span, fill: Any) -> tf.Tensor:
   """The positions of `span` along an axis; `fill` where there are none."""
-  n = x.shape[axis]
-  begin, size = [0] * x.shape.rank, x.shape.as_list()
-  begin[axis] = min(max(span.begin, 0), n)
-  size[axis] = max(min(span.end, n) - begin[axis], 0)
-  if size[axis] != n:
-    x = tf.slice(x, begin, size)
-  pads = [[0, 0] for _ in size]
-  pads[axis] = [min(max(-span.begin, 0), span.size), 0]
-  pads[axis][1] = span.size - pads[axis][0] - size[axis]
-  if not any(pads[axis]):
+  sizes = x.shape.as_list()
+  n = sizes[axis]
+  begin, end = min(max(span.begin, 0), n), max(min(span.end, n), 0)
+  kept = max(end - begin, 0)
+  before = min(max(-span.begin, 0), span.size)
+  if span == Span(0, n):
     return x
-  return tf.pad(x, pads, constant_values=tf.cast(fill, x.dtype))
+  # TensorFlow pads tensors of eight axes at most, and with those of processors
+  # there may be more.
+  front = math.prod(sizes[: len(sizes) + axis])
+  behind = math.prod(sizes[len(sizes) + axis + 1 :])
+  x = tf.reshape(x, [front, n, behind])[:, begin : begin + kept]
+  pads = [[0, 0], [before, span.size - before - kept], [0, 0]]
+  x = tf.pad(x, pads, constant_values=tf.cast(fill, x.dtype))
+  sizes[axis] = span.size
+  return tf.reshape(x, sizes)
