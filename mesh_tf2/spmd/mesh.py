@@ -1,7 +1,8 @@
 """The instruction set of a mesh: what a lowering may ask of its processors.
 
 What an implementation has to have is in `instructions.py`; everything that can
-be built from that is built once, in this file.
+be built from that is built once, in this file. `original_names.py` has more of
+it, under the names of Mesh TensorFlow, for operations that users have written.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ import tensorflow as tf
 
 from ..core.shape import Dimension, Shape
 from . import slices as on_slice
-from .instructions import Instructions
 from .laid_out import PendingSum, Slices
+from .original_names import OriginalNames
 
 
-class MeshImpl(Instructions):
+class MeshImpl(OriginalNames):
   """A mesh shape, layout rules, and the instructions of its processors.
 
   Args:
@@ -47,8 +48,22 @@ class MeshImpl(Instructions):
     self._record("reduce_scatter", (mesh_axis,), y)
     return y
 
-  def allsplit(self, x: Slices, mesh_axis: int, split_axis: int) -> Slices:
-    """Each processor keeps its own part of an axis. No communication."""
+  def allsplit(
+    self,
+    x: Slices,
+    mesh_axis: int,
+    split_axis: int,
+    which: Slices | None = None,
+  ) -> Slices:
+    """Each processor keeps its own part of an axis. No communication.
+
+    Args:
+      x: slices that are alike along `mesh_axis`.
+      mesh_axis: there are as many parts as it has processors.
+      split_axis: the axis of a slice that is cut.
+      which: the number of the part that each processor keeps, an int32 scalar;
+        by default its coordinate on `mesh_axis`.
+    """
     m = self._shape[mesh_axis].size
     sizes = self.slice_sizes(x)
     part = sizes[split_axis] // m
@@ -57,7 +72,8 @@ class MeshImpl(Instructions):
     def keep(x: tf.Tensor, coordinate: tf.Tensor) -> tf.Tensor:
       return tf.gather(x, tf.range(part) + coordinate * part, axis=at)
 
-    return self.slicewise(keep, x, self.processor_coordinate(mesh_axis))
+    chosen = self.processor_coordinate(mesh_axis) if which is None else which
+    return self.slicewise(keep, x, chosen)
 
   def pending_sum(self, x: Slices, mesh_axes: Sequence[int]) -> Slices:
     """`x`, to be summed over `mesh_axes` when somebody needs the sum."""

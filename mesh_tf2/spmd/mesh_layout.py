@@ -93,6 +93,16 @@ class MeshLayout:
     pairs = zip(self.tensor_layout(shape), self.slice_shape(shape), strict=True)
     return [0 if a is None else at[a] * n for a, n in pairs]
 
+  def mesh_axis_to_cumprod(self, tensor_shape: ShapeLike) -> list[int | None]:
+    """For each mesh axis, how many slices of a tensor lie before it.
+
+    That is the product of the sizes of the tensor's dimensions before the one
+    that it splits; None where it splits none.
+    """
+    shape = to_shape(tensor_shape)
+    axes = self.tensor_layout(shape).mesh_axis_to_tensor_axis(self.ndims)
+    return [None if i is None else shape.cumprod[i] for i in axes]
+
 
 def _indivisible(dim: Dimension, mesh_dim: Dimension, shape: Shape) -> str:
   return (
