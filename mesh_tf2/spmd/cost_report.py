@@ -40,12 +40,12 @@ class CollectiveCost:
   """All communication of one kind over the same mesh dimensions.
 
   Attributes:
-    kind: allreduce, allconcat, alltoall or shift.
+    kind: allreduce, reduce_scatter, allconcat, alltoall, permute or shift.
     mesh_dims: names of the mesh dimensions along which it goes.
     dtype: of an element.
     count: how many times.
-    elements: of one processor's results, all times together. For all kinds but
-      allconcat, a processor puts in as many.
+    elements: of one processor's results, all times together. A processor puts
+      in as many, but for allconcat (fewer) and reduce_scatter (more).
   """
 
   kind: str

@@ -21,8 +21,8 @@ Slices = Any  # one slice per processor, in the form the implementation likes
 class Collective:
   """One communication: what, over which mesh axes, how much per processor.
 
-  `elements` counts a processor's result, which for all kinds but allconcat is
-  as large as what it puts in.
+  `elements` counts a processor's result. What it puts in is as large, but for
+  an allconcat (smaller) and a reduce_scatter (larger).
   """
 
   kind: str

@@ -192,7 +192,15 @@ def test_the_counts_are_those_of_a_mesh_that_computes(layout, capfd):
 
 
 @pytest.mark.parametrize(
-  "instruction", ["allreduce", "allconcat", "alltoall", "shift"]
+  "instruction",
+  [
+    "allreduce",
+    "allconcat",
+    "alltoall",
+    "shift",
+    "permute",
+    "reduce_scatter",
+  ],
 )
 def test_collectives_have_the_shapes_that_a_mesh_gives_them(instruction):
   def communicate(impl, value):
@@ -204,6 +212,8 @@ def test_collectives_have_the_shapes_that_a_mesh_gives_them(instruction):
         "allconcat": lambda: impl.allconcat(x, 0, 0),
         "alltoall": lambda: impl.alltoall(x, 0, 1, 0),
         "shift": lambda: impl.shift(x, 0, 1, wrap=True),
+        "permute": lambda: impl.permute(x, [3, 2, 1, 0], [0, 1, 1, 0], [0]),
+        "reduce_scatter": lambda: impl.reduce_scatter(x, 0, 1),
       }[instruction]()
     return impl.slice_sizes(y), impl.dtype(y), seen
 
@@ -211,6 +221,26 @@ def test_collectives_have_the_shapes_that_a_mesh_gives_them(instruction):
   with tf.Graph().as_default():
     impl = CountingMeshImpl("x:4", "a:x")
     assert communicate(impl, unknown(tf.float32, [8, 12])) == want
+
+
+def relaid(mesh, x):
+  """A sum that is scattered, mesh dimensions that trade places, and back."""
+  x = mtf.import_tf_tensor(mesh, x, [Batch, Io])
+  total = mtf.reduce_sum(mtf.exp(x), output_shape=[Io])
+  scattered = mtf.reshape(total, [("e", 4), ("scattered", D // 4)])
+  traded = mtf.reshape(x, [("p", B), ("q", D)])
+  return [scattered, mtf.exp(traded), mtf.transpose(traded, "q:32 p:64")]
+
+
+def test_what_is_scattered_or_permuted_is_counted_as_such():
+  layout = "b:x;d:y;p:y;q:x;e:y;scattered:x"
+  cost = mtf.Program("x:2;y:2", layout).cost(relaid, INPUTS[0])
+  for kind in (VirtualMeshImpl, PlacementMeshImpl):
+    devices = [[""] * 4] if kind is PlacementMeshImpl else []
+    impl = kind("x:2;y:2", layout, *devices)
+    assert rows_of(cost) == real_collectives(relaid, impl, tf.ones([B, D]))
+  assert "permute over x y, float32 " in str(cost)
+  assert rows_of(cost)["reduce_scatter", ("x",), tf.float32] == (1, D // 4)
 
 
 def test_arrays_tensors_and_specs_cost_the_same():
