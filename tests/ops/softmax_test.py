@@ -73,11 +73,10 @@ def test_a_split_softmax_sends_the_maximum_and_the_sum_only():
   assert sent == [("allreduce", 2), ("allreduce", 2)]
 
 
-def test_integers_are_refused():
-  x = tensor(new_mesh(), "a:4", dtype=np.int32)
-  with pytest.raises(
-    ValueError, match="softmax takes real floating numbers, got int32"
-  ):
-    mtf.softmax(x, A)
-  with pytest.raises(ValueError, match="reduce_logsumexp takes floats, got in"):
-    mtf.log_softmax(x, A)
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "reduce_logsumexp"])
+@pytest.mark.parametrize("dtype", ["int32", "int8", "bool"])
+def test_what_is_no_float_is_refused(name, dtype):
+  x = mtf.cast(tensor(new_mesh(), "a:4"), dtype)
+  want = f"{name} takes real floating numbers, got {dtype}; cast it first"
+  with pytest.raises(ValueError, match=want):
+    getattr(mtf, name)(x, A)
