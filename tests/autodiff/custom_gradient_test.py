@@ -112,3 +112,25 @@ def test_a_loop_inside_what_is_recomputed_is_copied():
   w = mesh.graph.trainable_variables[0].value
   got = values(mesh, [y, *mtf.gradients([y], [x, w])], "a:x")
   np.testing.assert_array_equal(got, [[8, 8], [8, 8], [12, 12]])
+
+
+def test_an_output_that_nothing_depends_on_has_zeros_for_gradient_or_none():
+  for fills in (True, False):
+    seen = []
+
+    def grad_fn(explicit, inputs, operations, outputs, output_grads, seen=seen):
+      seen.extend(output_grads)
+      return [output_grads[1]]
+
+    mesh = new_mesh()
+    x = mtf.ones(mesh, [A])
+    _, y = custom_gradient(
+      lambda x: [mtf.sin(x), mtf.cos(x)], grad_fn, [x], fills_gradients=fills
+    )
+    (dx,) = mtf.gradients([y], [x])
+    (found,) = values(mesh, [dx])
+    np.testing.assert_array_equal(found, [1, 1])
+    if fills:
+      np.testing.assert_array_equal(values(mesh, seen[:1])[0], [0, 0])
+    else:
+      assert seen[0] is None
