@@ -245,7 +245,7 @@ class Program:
     self._check_layout(operations)
     used = {*operations, *(v for op in operations for v in op.variables)}
     self._state.check(
-      {v.full_name: v.spec for v in graph.all_variables if v in used}
+      {n: v.spec for n, v in graph.name_to_variable.items() if v in used}
     )
     return operations
 

@@ -1,4 +1,4 @@
-"""The graph: tensors, and the operations that make them.
+"""The graph: operations, in order, and the meshes that they run on.
 
 A program is a list of operations over named tensors. It knows no mesh shape,
 no layout and no device: those come in when it is lowered.
@@ -22,14 +22,18 @@ from .names import scoped_name, unique_name
 from .pretty import to_text
 from .primitive import Aval as Aval
 from .primitive import Primitive as Primitive
-from .shape import Shape, ShapeLike, to_shape
+from .tensor import Tensor as Tensor
 
 if TYPE_CHECKING:
   from ..spmd.lowering import Lowering
 
 
 class Graph:
-  """Operations in the order in which they were made, and their variables."""
+  """Operations in the order in which they were made, and their variables.
+
+  `clone_operations`, `combine_assignments` and `rewrite_stack_variables` are
+  bound in `passes/rewrites.py`.
+  """
 
   def __init__(self) -> None:
     self._operations: list[Operation] = []
@@ -41,6 +45,8 @@ class Graph:
     self.notes: dict[Any, Any] = {}
     # What `get_variable` returns for a variable, if not its value.
     self.stand_in: Callable[[Any], Tensor] | None = None
+    self.captured_variable_scope = tf.compat.v1.get_variable_scope()
+    self._stacks: dict[Any, Operation] = {}  # from variables to those of stacks
     self.random_salt: tf.Tensor | None = None
     self.step: tf.Tensor | None = None  # int64 scalar, counted from 0
 
@@ -51,8 +57,9 @@ class Graph:
 
   @property
   def all_variables(self) -> list[Any]:
-    """The variables, in order of creation."""
-    return list(self.name_to_variable.values())
+    """The variables, in order of creation; those in a stack as one."""
+    every = self.name_to_variable.values()
+    return list(dict.fromkeys(self._stacks.get(v, v) for v in every))
 
   @property
   def trainable_variables(self) -> list[Any]:
@@ -79,6 +86,19 @@ class Graph:
     """Takes operations out of the program, to be run inside another one."""
     gone = set(operations)
     self._operations[:] = [o for o in self._operations if o not in gone]
+
+  def stack_variables(self, stack: Operation) -> None:
+    """Puts an operation in the place of its variables, whose values it makes.
+
+    Args:
+      stack: the last operation that was made.
+    """
+    first = self._operations.index(stack.variables[0])
+    self._operations.insert(first, self._operations.pop())
+    self.detach(stack.variables)
+    for v in stack.variables:
+      self._stacks[v] = stack
+      v.value.operation = stack
 
   @property
   def to_string(self) -> str:
@@ -108,6 +128,13 @@ class Mesh:
   def name(self) -> str:
     """The name given at construction."""
     return self._name
+
+  @property
+  def variable_placer_fn(self) -> Any:
+    """From a variable to its device by `variable_placer`, or `"cpu:0"`."""
+    if self.variable_placer is None:
+      return "cpu:0"
+    return self.variable_placer.device_function
 
   def __repr__(self) -> str:
     return f"Mesh({self._name})"
@@ -219,102 +246,6 @@ class Operation:
 
   def __repr__(self) -> str:
     return self.to_string
-
-
-class Tensor:
-  """A value in the graph: shape, dtype, and the operation that makes it."""
-
-  def __init__(
-    self,
-    operation: Operation,
-    shape: ShapeLike,
-    dtype: Any,
-    name: str | None = None,
-    index: int = 0,
-  ) -> None:
-    self._operation = operation
-    self.aval = Aval(to_shape(shape), tf.as_dtype(dtype))
-    self._name = name or f"{operation.name}:{index}"
-
-  @property
-  def operation(self) -> Operation:
-    """The operation that makes it."""
-    return self._operation
-
-  @property
-  def shape(self) -> Shape:
-    """The named dimensions, in order."""
-    return self.aval.shape
-
-  @property
-  def dtype(self) -> tf.DType:
-    """The TensorFlow dtype of an element."""
-    return self.aval.dtype
-
-  @property
-  def size(self) -> int:
-    """How many elements it has."""
-    return self.shape.size
-
-  @property
-  def mesh(self) -> Mesh:
-    """The mesh on which it lives."""
-    return self._operation.mesh
-
-  @property
-  def graph(self) -> Graph:
-    """The graph that it belongs to."""
-    return self._operation.graph
-
-  @property
-  def name(self) -> str:
-    """The operation's name and the output's number."""
-    return self._name
-
-  @property
-  def to_string(self) -> str:
-    """`Tensor[name, shape, dtype]`."""
-    return f"Tensor[{self.name}, {self.shape.to_string}, {self.dtype}]"
-
-  if TYPE_CHECKING:  # bound in ops/operators.py, so that this file knows no op
-
-    def __add__(self, other: Any) -> Tensor: ...
-    def __radd__(self, other: Any) -> Tensor: ...
-    def __sub__(self, other: Any) -> Tensor: ...
-    def __rsub__(self, other: Any) -> Tensor: ...
-    def __mul__(self, other: Any) -> Tensor: ...
-    def __rmul__(self, other: Any) -> Tensor: ...
-    def __truediv__(self, other: Any) -> Tensor: ...
-    def __rtruediv__(self, other: Any) -> Tensor: ...
-    def __floordiv__(self, other: Any) -> Tensor: ...
-    def __rfloordiv__(self, other: Any) -> Tensor: ...
-    def __mod__(self, other: Any) -> Tensor: ...
-    def __rmod__(self, other: Any) -> Tensor: ...
-    def __pow__(self, other: Any) -> Tensor: ...
-    def __rpow__(self, other: Any) -> Tensor: ...
-    def __matmul__(self, other: Tensor) -> Tensor: ...
-    def __neg__(self) -> Tensor: ...
-    def __pos__(self) -> Tensor: ...
-    def __abs__(self) -> Tensor: ...
-    def __lt__(self, other: Any) -> Tensor: ...
-    def __le__(self, other: Any) -> Tensor: ...
-    def __gt__(self, other: Any) -> Tensor: ...
-    def __ge__(self, other: Any) -> Tensor: ...
-    def __and__(self, other: Any) -> Tensor: ...
-    def __rand__(self, other: Any) -> Tensor: ...
-    def __or__(self, other: Any) -> Tensor: ...
-    def __ror__(self, other: Any) -> Tensor: ...
-    def __xor__(self, other: Any) -> Tensor: ...
-    def __rxor__(self, other: Any) -> Tensor: ...
-    def __invert__(self) -> Tensor: ...
-    def __lshift__(self, other: Any) -> Tensor: ...
-    def __rlshift__(self, other: Any) -> Tensor: ...
-    def __rshift__(self, other: Any) -> Tensor: ...
-    def __rrshift__(self, other: Any) -> Tensor: ...
-    def __getitem__(self, index: Mapping[Any, Any]) -> Tensor: ...
-
-  def __repr__(self) -> str:
-    return f"{self.name}: {self.aval!r}"
 
 
 class Apply(Operation):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -17,7 +17,7 @@ GradFunction = Callable[..., Sequence[Any]]
 
 
 @dataclasses.dataclass(frozen=True)
-class SlicewiseOperation(Primitive):
+class Slicewise(Primitive):
   """`fn` on every slice; dimensions that are not listed must not be split."""
 
   label: str
@@ -96,6 +96,48 @@ def gradient_by_tape(
   return [dx if x.dtype.is_floating else None for dx, x in pairs]
 
 
+class SlicewiseOperation(Apply):
+  """A TensorFlow function that runs on the slices of each processor.
+
+  Users who want the tensors call `slicewise`.
+
+  Args:
+    tf_fn: takes the slices of `inputs`, returns a slice for each output; for
+      more than one, a list or a tuple.
+    inputs: tensors.
+    output_shapes: a shape for each output.
+    output_dtypes: a dtype for each output.
+    splittable_dims: the dimensions that may be split.
+    grad_function: `f(op, *grads)` returns a gradient for each input, None or 0
+      for none; by default TensorFlow differentiates `tf_fn`.
+    name: a name for the operation.
+  """
+
+  def __init__(
+    self,
+    tf_fn: Callable[..., Any],
+    inputs: Sequence[Tensor],
+    output_shapes: Sequence[ShapeLike],
+    output_dtypes: Sequence[Any],
+    splittable_dims: Iterable[Dimension],
+    grad_function: GradFunction | None = None,
+    name: str | None = None,
+  ) -> None:
+    avals = tuple(
+      Aval(to_shape(s), tf.as_dtype(t))
+      for s, t in zip(output_shapes, output_dtypes, strict=True)
+    )
+    primitive = Slicewise(
+      name or "slicewise",
+      tf_fn,
+      avals,
+      frozenset(d.name for d in splittable_dims),
+      grad_function,
+      is_single=len(avals) == 1,
+    )
+    super().__init__(primitive, inputs, name=name)
+
+
 def slicewise(
   tf_fn: Callable[..., Any],
   xs: Sequence[Tensor],
@@ -133,7 +175,7 @@ def slicewise(
     )
     for s, t in zip(shapes, dtypes, strict=True)
   )
-  primitive = SlicewiseOperation(
+  primitive = Slicewise(
     name or "slicewise",
     tf_fn,
     avals,

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
 
-from ..core.errors import ShapeError, VariableError
+from ..core.errors import ShapeError, VariableError, did_you_mean
 from ..core.graph import Apply, Mesh, Operation, Tensor
 from ..core.names import scoped_name, stream_id
 from ..core.shape import Shape, ShapeLike, to_shape
@@ -182,6 +183,17 @@ class ReadVariable(Operation):
     lowering.set_tensor_lowering(self._outputs[0], slices)
 
 
+_WITHOUT_EFFECT = {
+  "aggregation",
+  "caching_device",
+  "collections",
+  "partitioner",
+  "synchronization",
+  "use_resource",
+  "validate_shape",
+}
+
+
 def get_variable(  # noqa: PLR0913  names fixed by the original
   mesh: Mesh,
   name: str,
@@ -192,6 +204,7 @@ def get_variable(  # noqa: PLR0913  names fixed by the original
   activation_dtype: Any = None,
   initializer: Any = None,
   trainable: bool = True,
+  **kwargs: Any,
 ) -> Tensor:
   """Creates a variable, or finds it by its full scoped name.
 
@@ -206,12 +219,15 @@ def get_variable(  # noqa: PLR0913  names fixed by the original
     initializer: one of TensorFlow's or of `mtf.initializers`, or a number; by
       default Glorot's uniform distribution.
     trainable: whether optimizers update it.
+    **kwargs: those of `tf.compat.v1.get_variable` that say how TensorFlow keeps
+      a variable, such as `use_resource`: without effect here.
 
   Returns:
     Its value, in the activation dtype.
 
   Raises:
     VariableError: it exists with another shape, dtype or trainability.
+    TypeError: an argument is unknown.
 
   Example:
     >>> import mesh_tf2 as mtf
@@ -222,6 +238,9 @@ def get_variable(  # noqa: PLR0913  names fixed by the original
     >>> w.operation.full_name
     'encoder/w'
   """
+  if unknown := sorted(set(kwargs) - _WITHOUT_EFFECT):
+    near = did_you_mean(unknown[0], get_variable.__annotations__)
+    raise TypeError(f"get_variable has no argument '{unknown[0]}'{near}")
   if not isinstance(dtype, VariableDType):
     dtype = VariableDType(
       master_dtype or dtype, slice_dtype or dtype, activation_dtype or dtype
@@ -245,22 +264,29 @@ def read_variable(var: Variable | Tensor) -> Tensor:
   return ReadVariable(variable_of(var)).outputs[0]
 
 
-AssignFn = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
+# From a variable, its slice and the slice of a value to its new slice.
+AssignFn = Callable[[Variable, tf.Tensor, tf.Tensor], tf.Tensor]
 
 
-def assign_slice(old: tf.Tensor, value: tf.Tensor) -> tf.Tensor:
-  """The new slice is `value`."""
-  return value
+def assign_slice(
+  variable: Variable, slice_var: tf.Tensor, val: tf.Tensor
+) -> tf.Tensor:
+  """The new slice is `val`."""
+  return val
 
 
-def assign_add_slice(old: tf.Tensor, value: tf.Tensor) -> tf.Tensor:
-  """The new slice is the old one plus `value`."""
-  return old + value
+def assign_add_slice(
+  variable: Variable, slice_var: tf.Tensor, val: tf.Tensor
+) -> tf.Tensor:
+  """The new slice is the old one plus `val`."""
+  return slice_var + val
 
 
-def assign_sub_slice(old: tf.Tensor, value: tf.Tensor) -> tf.Tensor:
-  """The new slice is the old one minus `value`."""
-  return old - value
+def assign_sub_slice(
+  variable: Variable, slice_var: tf.Tensor, val: tf.Tensor
+) -> tf.Tensor:
+  """The new slice is the old one minus `val`."""
+  return slice_var - val
 
 
 class Assign(Operation):
@@ -270,7 +296,8 @@ class Assign(Operation):
     variables: what to assign to.
     new_values: a tensor of the same shape for each; it is cast to the slice
       dtype first.
-    assign_fn: makes the new slice from the old one and the value.
+    assign_fn: `f(variable, slice_var, val)` makes the new slice from the old
+      one and the value.
     name: a name for the operation.
   """
 
@@ -304,7 +331,8 @@ class Assign(Operation):
         )
       if self.assign_fn is not assign_slice:
         old = lowering.variable_value(v)
-        value = impl.map_trailing(self.assign_fn, old, value)
+        change = functools.partial(self.assign_fn, v)
+        value = impl.map_trailing(change, old, value)
       lowering.new_values[v] = value
 
 
