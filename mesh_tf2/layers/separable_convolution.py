@@ -14,7 +14,8 @@ from ..core.names import layer_scope
 from ..core.shape import Dimension
 from ..ops.binary import add
 from ..ops.linear.shift import shift
-from .dense import VarianceScalingInitializer, dense
+from .dense import dense
+from .dense_initializers import VarianceScalingInitializer
 
 
 def separable_conv1d(  # noqa: PLR0913  the original's signature
