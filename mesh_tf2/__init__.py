@@ -56,13 +56,34 @@ from .core.shape import (
 )
 
 # Floor 2: meshes and lowering.
-from .spmd import placement as _placement, virtual as _virtual
+from .spmd import (
+  placement as _placement,
+  placing as _placing,
+  virtual as _virtual,
+)
 from .spmd.cost_report import Cost as Cost
+from .spmd.lazy import (
+  LazyAllreduceSum as LazyAllreduceSum,
+  LazyLaidOutTensor as LazyLaidOutTensor,
+  compatible_lazy_allreduce_sums as compatible_lazy_allreduce_sums,
+  convert_args_to_laid_out_tensors as convert_args_to_laid_out_tensors,
+)
+from .spmd.log import (
+  log_variable_sizes as log_variable_sizes,
+  pretty_print_counters as pretty_print_counters,
+)
 from .spmd.lowering import Lowering as Lowering
 from .spmd.mesh import MeshImpl as MeshImpl
+from .spmd.parallel import (
+  binary_reduction_fn as binary_reduction_fn,
+  parallel as parallel,
+  reduction_fn as reduction_fn,
+  transpose_list_of_lists as transpose_list_of_lists,
+)
 
 # Floor 3: operations.
 from .ops import initializers as initializers
+from .ops import numpy_converter as _numpy_converter
 from .ops import operators as _operators
 from .ops.arg_extremes import (
   argmax as argmax,
@@ -197,7 +218,11 @@ from .ops.segment import (
   segment_min as segment_min,
   segment_sum as segment_sum,
 )
-from .ops.slicewise import cwise as cwise, slicewise as slicewise
+from .ops.slicewise import (
+  SlicewiseOperation as SlicewiseOperation,
+  cwise as cwise,
+  slicewise as slicewise,
+)
 from .ops.softmax import (
   log_softmax as log_softmax,
   reduce_logsumexp as reduce_logsumexp,
@@ -270,7 +295,9 @@ from .ops.unary import (
   to_float as to_float,
   to_int32 as to_int32,
 )
+from .ops.stacked_variable import StackedVariable as StackedVariable
 from .ops.variables import (
+  Assign as Assign,
   Variable as Variable,
   VariableDType as VariableDType,
   assign as assign,
@@ -297,6 +324,7 @@ from .autodiff.while_loop import while_loop as while_loop
 from . import layers as layers
 
 # Floor 5: from graphs to graphs.
+from .passes import rewrites as _rewrites
 from .passes.microbatches import (
   serialize_training_step as serialize_training_step,
 )
@@ -316,4 +344,6 @@ slice = mtf_slice
 Print = print_tensors
 beam_search = _decode
 placement_mesh_impl = _placement
+test_utils = _numpy_converter
+utils = _placing
 virtual_mesh_impl = _virtual

@@ -28,6 +28,8 @@ MODULES = [
   "layers",
   "optimize",
   "placement_mesh_impl",
+  "test_utils",
+  "utils",
   "virtual_mesh_impl",
 ]
 

@@ -1,4 +1,4 @@
-"""Changes to a graph that is built: methods of `Graph`.
+"""Changes to a graph that is built: methods of `Graph` and of `Lowering`.
 
 They are bound here, above the operations that they know.
 """
@@ -12,6 +12,7 @@ from ..autodiff import clone
 from ..core.graph import Graph, Mesh, Operation, Tensor
 from ..ops.stacked_variable import StackedVariable
 from ..ops.variables import Assign, AssignFn, Variable
+from ..spmd.lowering import Lowering
 from ..spmd.mesh import MeshImpl
 
 
@@ -112,5 +113,11 @@ def rewrite_stack_variables(
         graph.stack_variables(StackedVariable(some))
 
 
+def autostack(lowering: Lowering) -> None:
+  """Stacks the variables of its graph, for lowerings to come."""
+  rewrite_stack_variables(lowering.graph, mesh_to_impl=lowering.mesh_to_impl)
+
+
+setattr(Lowering, "autostack", autostack)  # noqa: B010  mypy knows it not
 for _fn in (clone_operations, combine_assignments, rewrite_stack_variables):
   setattr(Graph, _fn.__name__, _fn)

@@ -18,7 +18,8 @@ from ..core.errors import LayoutError
 from ..core.graph import Apply, Graph, Mesh, Operation, Tensor
 from ..core.shape import Shape
 from . import random_bits
-from .laid_out import Collective, PendingSum, Slices
+from .laid_out import Collective, LaidOutVariable, PendingSum, Slices
+from .log import log_variable_sizes, pretty_print_counters, write_log
 from .mesh import MeshImpl
 from .state import VariableState
 
@@ -30,7 +31,8 @@ class Lowering:
     graph: the program.
     mesh_to_impl: how each of its meshes is carried out.
     autostack: without effect: variables are kept one by one.
-    log_file: without effect.
+    log_file: a file to which the sizes of the variables and the counters are
+      added.
     operations: which operations to lower; by default all.
     state: where variables are read from; by default, those that earlier
       lowerings on the same mesh implementation left there.
@@ -52,7 +54,7 @@ class Lowering:
     state: VariableState | None = None,
     random_key: tf.Tensor | None = None,
   ) -> None:
-    del autostack, log_file
+    del autostack
     self.graph = graph
     self.mesh_to_impl = dict(mesh_to_impl)
     self.counters: list[tuple[str, int]] = []
@@ -69,6 +71,8 @@ class Lowering:
       random_key = _key_of_this_run(todo, self.mesh_to_impl)
     self.random_key = random_key
     self.run(todo)
+    if log_file is not None:
+      self._write_log(log_file)
 
   def mesh_impl(self, x: Tensor | Operation | Mesh) -> MeshImpl:
     """The implementation of the mesh that `x` lives on."""
@@ -103,7 +107,7 @@ class Lowering:
     value = self.maybe_pending(x)
     if isinstance(value, PendingSum):
       value = value.total()
-      self._verify(x, value)
+      self.verify_slice_shapes(x, value)
       self.tensors[x] = value
     return value
 
@@ -119,14 +123,15 @@ class Lowering:
   def set_tensor_lowering(self, x: Tensor, value: Slices | PendingSum) -> None:
     """Records the slices of `x`, after a look at their shape."""
     if not isinstance(value, PendingSum):
-      self._verify(x, value)
+      self.verify_slice_shapes(x, value)
     elif value.counted is None:
       # Whoever asks for the sum, it is counted with whom it comes from.
       impl, observe = self.mesh_impl(x), self._observer_for(x.operation)
       value.counted = lambda: impl.observed(observe)
     self.tensors[x] = value
 
-  def _verify(self, x: Tensor, value: Slices) -> None:
+  def verify_slice_shapes(self, x: Tensor, value: Slices) -> None:
+    """Raises AssertionError on slices that are not what the layout wants."""
     impl = self.mesh_impl(x)
     got, want = impl.slice_sizes(value), impl.slice_shape(x.shape)
     if got != want or impl.dtype(value) != x.dtype:
@@ -147,6 +152,14 @@ class Lowering:
     if self._state is not None:
       return self._state
     return VariableState(self.mesh_impl(variable).variable_store)
+
+  @property
+  def variables(self) -> dict[Any, LaidOutVariable]:
+    """The variables of the graph, and where each is kept."""
+    return {
+      v: self.state(v).variable(v, self.mesh_impl(v))
+      for v in self.graph.name_to_variable.values()
+    }
 
   def variable_value(self, variable: Any) -> Slices:
     """The slices of a variable after the assignments lowered so far."""
@@ -179,6 +192,16 @@ class Lowering:
   def add_counter(self, key: str, value: int) -> None:
     """Adds to the list of counters, in the order of lowering."""
     self.counters.append((key, value))
+
+  def _write_log(self, log_file: str) -> None:
+    for kind in (True, False):
+      log_variable_sizes(
+        [v for v in self.graph.all_variables if v.trainable is kind],
+        "Trainable Variables" if kind else "Other Variables",
+        mesh_to_impl=self.mesh_to_impl,
+        log_file=log_file,
+      )
+    write_log(["Counters:", pretty_print_counters(self.counters)], log_file)
 
   def laid_out_size(self, x: Tensor) -> int:
     """Elements of all processors' slices of `x`, replicas counted."""

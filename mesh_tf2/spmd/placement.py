@@ -23,6 +23,13 @@ from ..core.shape import Shape, ShapeLike
 from . import wide
 from .laid_out import LaidOutVariable, Slices
 from .mesh import MeshImpl
+from .ring import (  # noqa: F401  public under the name of this module
+  allconcat_ring,
+  allreduce_ring,
+  allreduce_ring_single_shard,
+  alltoall_pointtwise,
+  alltoall_ring,
+)
 
 _COMBINE: dict[str, Callable[[Sequence[tf.Tensor]], tf.Tensor]] = {
   "SUM": wide.add_all,
@@ -36,6 +43,16 @@ class PlacementSlices:
   """One tensor for each processor, in the order of their numbers."""
 
   tensor_list: tuple[tf.Tensor, ...]
+
+  @property
+  def all_slices(self) -> list[tf.Tensor]:
+    """The tensors."""
+    return list(self.tensor_list)
+
+  @property
+  def slice_shape(self) -> list[int]:
+    """The sizes of a slice; all are alike."""
+    return self.tensor_list[0].shape.as_list()
 
   def __repr__(self) -> str:
     return f"PlacementSlices({self.tensor_list[0].shape})"
@@ -93,6 +110,9 @@ class PlacementMeshImpl(MeshImpl):
     LayoutError: the number of devices is not that of the processors, or a name
       is not that of a device of this process.
   """
+
+  LaidOutTensor = PlacementSlices
+  LaidOutVariable = PlacementVariable
 
   def __init__(
     self, shape: ShapeLike, layout: LayoutLike, devices: Sequence[str]
@@ -177,7 +197,7 @@ class PlacementMeshImpl(MeshImpl):
 
   def create_variable(
     self, name: str, value: Slices, trainable: bool
-  ) -> LaidOutVariable:
+  ) -> PlacementVariable:
     """A variable on each device."""
     return PlacementVariable(name, value, trainable, self._devices)
 

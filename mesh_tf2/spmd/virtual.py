@@ -41,6 +41,11 @@ class VirtualSlices:
   value: tf.Tensor
   axes: tuple[int, ...]
 
+  @property
+  def slice_shape(self) -> list[int]:
+    """The sizes of a slice; all are alike."""
+    return self.value.shape.as_list()[len(self.axes) :]
+
   def __repr__(self) -> str:
     return f"VirtualSlices({self.value.shape}, mesh axes {self.axes})"
 
@@ -71,6 +76,8 @@ class VirtualVariable(LaidOutVariable):
 class VirtualMeshImpl(MeshImpl):
   """Any mesh on one device, for one machine, for tests and for debugging."""
 
+  LaidOutTensor = VirtualSlices
+  LaidOutVariable = VirtualVariable
   delays_sums = False  # nothing is sent, and partial sums are larger
 
   def slicewise(self, fn: Callable[..., Any], *xs: Slices) -> Any:
@@ -185,7 +192,7 @@ class VirtualMeshImpl(MeshImpl):
 
   def create_variable(
     self, name: str, value: Slices, trainable: bool
-  ) -> LaidOutVariable:
+  ) -> VirtualVariable:
     """One `tf.Variable` that holds every slice once."""
     return VirtualVariable(name, value, trainable)
 
