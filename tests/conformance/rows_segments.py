@@ -101,7 +101,22 @@ def _all(i):
   return np.full((4, 4), i)
 
 
+def _fixed_shift(label, wrap, kind):
+  return row(
+    f"shift: {label}",
+    lambda mesh, x: mtf.shift(x, -3, B, wrap),
+    [(ABC, kind)],
+    lambda x: _moved(x, _all(-3), wrap),
+    ABC,
+    dtypes=NARROW if kind == "normal" else (),
+  )
+
+
 ROWS = [
+  _fixed_shift("narrow floats", False, "normal"),
+  _fixed_shift("narrow floats, wrapped", True, "normal"),
+  _fixed_shift("integers", False, "integers"),
+  _fixed_shift("bools, wrapped", True, "bool"),
   row(
     "segment_sum",
     lambda mesh, x, i: mtf.segment_sum(x, i, B, S),
