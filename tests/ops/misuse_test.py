@@ -340,6 +340,24 @@ SIZES = [
 ]
 
 OPERANDS = [
+  (
+    lambda o: mtf.slice(o.x, 1.5, 2, "b"),
+    "slice: begin",
+    "got 1.5",
+    "is a whole number",
+  ),
+  (
+    lambda o: mtf.split(o.x, B, 2.0),
+    "split: num_or_size_splits",
+    "got 2.0",
+    "is a whole number",
+  ),
+  (
+    lambda o: mtf.pad(o.x, [0, "1"], "b"),
+    "pad: a padding",
+    "got '1'",
+    "is a whole number",
+  ),
   (lambda o: mtf.exp(3.0), "exp takes mesh tensors", "got 3.0", IMPORT),
   (
     lambda o: mtf.reduce_sum(tf.ones([2])),

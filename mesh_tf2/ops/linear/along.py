@@ -7,6 +7,8 @@ split, neither does anything.
 
 from __future__ import annotations
 
+import operator
+
 from ...core.errors import ShapeError
 from ...core.shape import Dimension, DimensionLike, Shape
 from ...spmd.laid_out import Slices
@@ -25,6 +27,18 @@ def dimension_of(op: str, shape: Shape, dim: DimensionLike | str) -> Dimension:
     return shape.dims[shape.index(dim)]
   except ShapeError as e:
     raise ShapeError(f"{op}: {e}") from None
+
+
+def whole_number(what: str, value: object) -> int:
+  """An integer of any sort, NumPy's too.
+
+  Raises:
+    TypeError: it is none.
+  """
+  try:
+    return operator.index(value)  # type: ignore[arg-type]
+  except TypeError:
+    raise TypeError(f"{what} is a whole number, got {value!r}") from None
 
 
 def axis_of(shape: Shape, name: str) -> int:

@@ -18,7 +18,7 @@ from ...core.graph import Apply, Aval, Primitive, Tensor, apply
 from ...core.shape import Dimension, Shape
 from ...spmd.laid_out import Slices
 from ...spmd.mesh import MeshImpl
-from .along import axis_of, dimension_of, gathered, own_part
+from .along import axis_of, dimension_of, gathered, own_part, whole_number
 
 
 @dataclasses.dataclass(frozen=True)
@@ -193,8 +193,8 @@ def split(
     ShapeError: the parts do not add up to the dimension.
   """
   split_dim = dimension_of("split", x.shape, split_dim)
-  if isinstance(num_or_size_splits, int):
-    n = num_or_size_splits
+  if not isinstance(num_or_size_splits, Sequence):
+    n = whole_number("split: num_or_size_splits", num_or_size_splits)
     if n < 1 or split_dim.size % n:
       raise ShapeError(
         f"split of {split_dim} into {n} equal parts: {split_dim.size} is not "
@@ -202,7 +202,9 @@ def split(
       )
     sizes = (split_dim.size // n,) * n
   else:
-    sizes = tuple(num_or_size_splits)
+    sizes = tuple(
+      whole_number("split: the size of a part", n) for n in num_or_size_splits
+    )
   parts: list[Tensor] = apply(Split(split_dim, sizes), x, name=name)
   return parts
 
@@ -226,7 +228,7 @@ def stack(
     raise ShapeError(
       f"stack along '{dim_name}' needs at least one tensor, got none"
     )
-  ndims = len(xs[0].shape) + 1
+  ndims, axis = len(xs[0].shape) + 1, whole_number("stack: axis", axis)
   if not -ndims <= axis < ndims:
     raise ShapeError(
       f"stack: axis is {axis}, the result has {ndims} dimensions; take one "

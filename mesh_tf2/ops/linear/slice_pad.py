@@ -16,7 +16,7 @@ from ...core.graph import Apply, Aval, Primitive, Tensor, apply
 from ...core.shape import Dimension
 from ...spmd.laid_out import Slices
 from ...spmd.mesh import MeshImpl
-from .along import axis_of, dimension_of, gathered, own_part
+from .along import axis_of, dimension_of, gathered, own_part, whole_number
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,6 +105,8 @@ def mtf_slice(
     ShapeError: the positions are not within the dimension.
   """
   dim = dimension_of("slice", x.shape, slice_dim_name)
+  begin = whole_number("slice: begin", begin)
+  size = whole_number("slice: size", size)
   return apply(Slice(begin, size, dim), x, name=name)
 
 
@@ -128,6 +130,6 @@ def pad(
       f"pad of '{dim_name}': paddings are two numbers, of zeros before and of "
       f"zeros after, got {list(paddings)}"
     )
-  before, after = paddings
+  before, after = (whole_number("pad: a padding", n) for n in paddings)
   dim = dimension_of("pad", x.shape, dim_name)
   return apply(Pad(before, after, dim), x, name=name)
