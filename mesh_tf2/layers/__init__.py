@@ -38,12 +38,10 @@ from .convolution_blocks import (
   conv3d_with_blocks,
 )
 from .correlation import corr
-from .dense import (
+from .dense import dense, dense_product, get_dense_kernel_weights
+from .dense_initializers import (
   DenseInitializer,
   VarianceScalingInitializer,
-  dense,
-  dense_product,
-  get_dense_kernel_weights,
   set_default_kernel_initializer,
 )
 from .dense_relu_dense import dense_relu_dense

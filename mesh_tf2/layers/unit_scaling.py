@@ -22,24 +22,30 @@ def unit_scaling_convention(value: bool = False) -> bool:
   return value
 
 
-_switch: Callable[[], bool] = unit_scaling_convention
+Switch = Callable[[], bool]
+
+_switch: Switch = unit_scaling_convention
 
 
-def set_unit_scaling(switch: bool | Callable[[], bool]) -> None:
+def set_unit_scaling(switch: bool | Switch) -> Switch:
   """Turns the convention on or off for all graphs built from now on.
 
   Args:
     switch: whether it holds, or a function that says so whenever it is asked.
 
+  Returns:
+    The switch until now, which may be set again.
+
   Example:
     >>> import mesh_tf2 as mtf
-    >>> mtf.layers.set_unit_scaling(True)
+    >>> before = mtf.layers.set_unit_scaling(True)
     >>> mtf.layers.unit_scaling()
     True
-    >>> mtf.layers.set_unit_scaling(False)
+    >>> before = mtf.layers.set_unit_scaling(before)
   """
   global _switch
-  _switch = switch if callable(switch) else lambda: switch
+  before, _switch = _switch, switch if callable(switch) else lambda: switch
+  return before
 
 
 def unit_scaling() -> bool:

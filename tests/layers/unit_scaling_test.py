@@ -16,9 +16,9 @@ LAYOUTS = [("", ""), ("a:2;b:2", "x:a;hidden:b")]
 
 @pytest.fixture
 def unit_scaled():
-  mtf.layers.set_unit_scaling(True)
+  before = mtf.layers.set_unit_scaling(True)
   yield
-  mtf.layers.set_unit_scaling(False)
+  mtf.layers.set_unit_scaling(before)
 
 
 def test_the_convention_is_off_unless_somebody_turns_it_on():
@@ -26,9 +26,10 @@ def test_the_convention_is_off_unless_somebody_turns_it_on():
   assert mtf.layers.unit_scaling_convention(True) is True
   assert not mtf.layers.unit_scaling()
   answers = [True, False]
-  mtf.layers.set_unit_scaling(lambda: answers.pop())
+  before = mtf.layers.set_unit_scaling(lambda: answers.pop())
   assert [mtf.layers.unit_scaling() for _ in range(2)] == [False, True]
-  mtf.layers.set_unit_scaling(False)
+  mtf.layers.set_unit_scaling(before)
+  assert not mtf.layers.unit_scaling()
 
 
 def contract(mesh):
