@@ -59,6 +59,11 @@ class Instructions(MeshLayout, abc.ABC):
 
   # Running a program.
 
+  @property
+  def runs_on_processor(self) -> bool:
+    """Whether what is traced now is the program of one processor alone."""
+    return False
+
   def run(self, fn: Callable[..., Any], *args: Any) -> Any:
     """Runs what every processor runs; returns what the first one returns."""
     return fn(*args)

@@ -59,8 +59,7 @@ class SimdVariable(LaidOutVariable):
 
   def read(self) -> tf.Tensor | LocalSlices:
     """This processor's slice; outside of the program, all that are here."""
-    context = tf.distribute.get_replica_context()
-    if context is not None and context.strategy is self._strategy:
+    if _is_replica_of(self._strategy):
       return self._variable.read_value()
     parts = zip(self._numbers, self._variable.values, strict=True)
     return LocalSlices({n: v.read_value() for n, v in parts})
@@ -110,24 +109,37 @@ class SimdMeshImpl(MeshImpl):
 
   # Running a program.
 
+  @property
+  def runs_on_processor(self) -> bool:
+    """Whether a replica of the strategy is traced."""
+    return _is_replica_of(self._strategy)
+
   def run(self, fn: Callable[..., Any], *args: Any) -> Any:
     """Runs `fn` on every processor; returns the first one's result."""
-    return tf.nest.map_structure(
-      lambda y: self._strategy.experimental_local_results(y)[0],
-      self._strategy.run(fn, args),
-    )
+    return self.run_on_all(fn, *args)[0]
+
+  def run_on_all(self, fn: Callable[..., Any], *args: Any) -> list[Any]:
+    """Runs `fn`; returns the results of the processors of this process."""
+    self._communicator.start_program()
+    results = self._strategy.run(fn, args)
+    flat = [
+      self._strategy.experimental_local_results(y)
+      for y in tf.nest.flatten(results)
+    ]
+    count = max(map(len, flat), default=1)
+    return [
+      tf.nest.pack_sequence_as(results, [values[i] for values in flat])
+      for i in range(count)
+    ]
 
   def made_on_processors(self, fn: Callable[[], Slices]) -> LocalSlices:
     """What `fn` makes on every processor of this process."""
 
     @functools.partial(tf.function, autograph=False)
-    def make() -> dict[int, tf.Tensor]:
-      def own() -> tuple[tf.Tensor, tf.Tensor]:
-        return self._communicator.processor_number(), fn()
-
-      numbers, values = self._strategy.run(own)
-      results = self._strategy.experimental_local_results
-      return list(zip(results(numbers), results(values), strict=True))
+    def make() -> list[tuple[tf.Tensor, tf.Tensor]]:
+      return self.run_on_all(
+        lambda: (self._communicator.processor_number(), fn())
+      )
 
     return LocalSlices({int(number): value for number, value in make()})
 
@@ -296,6 +308,11 @@ class SimdMeshImpl(MeshImpl):
 
   def _groups(self, mesh_axis: int) -> list[list[int]]:
     return processor_groups(self.shape, [mesh_axis])
+
+
+def _is_replica_of(strategy: tf.distribute.Strategy) -> bool:
+  context = tf.distribute.get_replica_context()
+  return context is not None and context.strategy is strategy
 
 
 def _joined(x: tf.Tensor, axis: int) -> tf.Tensor:

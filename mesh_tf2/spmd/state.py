@@ -6,6 +6,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from ..core.errors import VariableError
 from .laid_out import LaidOutVariable, Slices
 from .mesh import MeshImpl
 
@@ -25,6 +26,12 @@ class VariableState:
   def variable(self, op: Any, mesh_impl: MeshImpl) -> LaidOutVariable:
     """The laid-out variable of the graph variable `op`."""
     known = self._store.get(op.full_name)
+    if known is None and mesh_impl.runs_on_processor:
+      raise VariableError(
+        f"variable {op.full_name} is wanted inside strategy.run, where none "
+        "can be made: build the function with mtf.Program(strategy=...), which "
+        "makes its variables first"
+      )
     if known is None:
       with tf.init_scope():
         value = self.initial_slices(op, mesh_impl)

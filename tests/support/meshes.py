@@ -43,7 +43,10 @@ class Setting:
     if self.kind == SIMD:
       strategy = mirrored(self.processors)
       return SimdMeshImpl(
-        self.mesh, self.layout, strategy, communicator_of(strategy)
+        self.mesh,
+        self.layout,
+        strategy,
+        communicator_of(strategy, timeout_seconds=60),
       )
     devices = [""] * self.processors
     return PlacementMeshImpl(self.mesh, self.layout, devices)
@@ -118,9 +121,9 @@ def sampled_settings(dims, seed):
 
 
 def simd_settings(dims, seed):
-  """A legal setting on two, four and eight processors, where there is one."""
+  """A legal setting on four processors, and for some rows on eight."""
   rng = random.Random(seed)
-  for mesh in (TWO, FOUR, EIGHT):
+  for mesh in (FOUR, EIGHT) if seed % 5 == 0 else (FOUR,):
     layouts = _layouts(dims, mesh, len(mesh)) or _layouts(dims, mesh, 1)
     if layouts:
       yield Setting(SIMD, mesh, rng.choice(layouts))

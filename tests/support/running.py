@@ -4,9 +4,11 @@ import numpy as np
 import tensorflow as tf
 
 import mesh_tf2 as mtf
+from mesh_tf2.spmd.cost import trace_without_values
 from mesh_tf2.spmd.laid_out import PendingSum
+from mesh_tf2.spmd.state import VariableState
 
-from tests.support.meshes import SIMD, VIRTUAL, mirrored, setting
+from tests.support.meshes import SIMD, VIRTUAL, setting
 
 
 def new_mesh():
@@ -89,7 +91,7 @@ class SimdRun(Run):
   def __init__(self, build, where):
     self.setting = where
     self.impl = where.impl
-    strategy = mirrored(where.processors)
+    trace_without_values(self._make_variables, build, (), {})
 
     def program():
       self.mesh = new_mesh()
@@ -103,14 +105,18 @@ class SimdRun(Run):
 
     @tf.function(autograph=False)
     def everywhere():
-      return tf.nest.map_structure(
-        strategy.experimental_local_results, strategy.run(program)
-      )
+      return self.impl.run_on_all(program)
 
-    wholes, slices = everywhere()
+    wholes, slices = zip(*everywhere(), strict=True)
     some = [x for x in self.tensors if x is not None]
-    self._wholes = dict(zip(some, wholes, strict=True))
-    self._slices = dict(zip(some, slices, strict=True))
+    self._wholes = dict(zip(some, zip(*wholes, strict=True), strict=True))
+    self._slices = dict(zip(some, zip(*slices, strict=True), strict=True))
+
+  def _make_variables(self, mesh, result):
+    del result
+    state = VariableState(self.impl.variable_store)
+    for variable in mesh.graph.all_variables:
+      state.variable(variable, self.impl)
 
   def value(self, i=0):
     tensor = self.tensors[i]

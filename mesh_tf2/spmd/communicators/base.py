@@ -21,6 +21,9 @@ class Communicator(abc.ABC):
   which its members' parts are joined and handed out.
   """
 
+  def start_program(self) -> None:  # noqa: B027  most have nothing to do
+    """Called, where no processor runs, before all begin to trace a program."""
+
   @abc.abstractmethod
   def processor_number(self) -> tf.Tensor:
     """The number of the processor that runs this: int32, a scalar."""

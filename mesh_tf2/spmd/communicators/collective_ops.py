@@ -10,11 +10,9 @@ would wait for the others for ever.
 
 from __future__ import annotations
 
-import collections
-import contextlib
 import functools
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 
 import tensorflow as tf
 
@@ -29,14 +27,7 @@ _ranges = itertools.count(1)
 _MERGE = {"SUM": "Add", "MAX": "Max", "MIN": "Min"}
 
 # Collectives know these dtypes; others travel as one of them.
-_SENT = (
-  tf.float32,
-  tf.float64,
-  tf.float16,
-  tf.bfloat16,
-  tf.int32,
-  tf.int64,
-)
+_SENT = (tf.float32, tf.float64, tf.float16, tf.int32, tf.int64)
 
 
 class CollectiveOps(Communicator):
@@ -67,7 +58,14 @@ class CollectiveOps(Communicator):
     self._first = _first_replica(strategy)
     self._keys: dict[tuple[tuple[int, ...], ...], int] = {}
     self._start = self._next_key = next(_ranges) * _RANGE
-    self._calls: collections.Counter[int] = collections.Counter()
+    # Communications of earlier programs, and of each replica in this one.
+    self._before = 0
+    self._calls: dict[int, int] = {}
+
+  def start_program(self) -> None:
+    """Brings the counts together, wherever an error has ended a program."""
+    self._before = max([self._before, *self._calls.values()])
+    self._calls.clear()
 
   def processor_number(self) -> tf.Tensor:
     """A constant: each replica has a program of its own."""
@@ -79,33 +77,31 @@ class CollectiveOps(Communicator):
     """One `CollectiveReduceV2`."""
     if len(groups[0]) == 1:
       return x
-    with _sendable(x) as (sent, received):
-      y = tf.raw_ops.CollectiveReduceV2(
-        input=sent,
-        merge_op=_MERGE[reduction],
-        final_op="Id",
-        **self._call(groups),
-      )
-      return received(y)
+    sent = x if x.dtype in (*_SENT, tf.bfloat16) else tf.cast(x, tf.int32)
+    y = tf.raw_ops.CollectiveReduceV2(
+      input=sent,
+      merge_op=_MERGE[reduction],
+      final_op="Id",
+      **self._call(groups),
+    )
+    return tf.cast(y, x.dtype)
 
   def allgather(self, x: tf.Tensor, groups: Groups) -> tf.Tensor:
     """One `CollectiveGatherV2`."""
     size = len(groups[0])
     if size == 1:
       return x[tf.newaxis]
-    with _sendable(x) as (sent, received):
-      y = tf.raw_ops.CollectiveGatherV2(
-        input=sent[tf.newaxis], **self._call(groups)
-      )
-      return received(tf.ensure_shape(y, [size, *x.shape]))
+    y = tf.raw_ops.CollectiveGatherV2(
+      input=_packed(x)[tf.newaxis], **self._call(groups)
+    )
+    return _unpacked(tf.ensure_shape(y, [size, *x.shape]), x.dtype)
 
   def alltoall(self, x: tf.Tensor, groups: Groups) -> tf.Tensor:
     """One `CollectiveAllToAllV2`."""
     if len(groups[0]) == 1:
       return x
-    with _sendable(x) as (sent, received):
-      y = tf.raw_ops.CollectiveAllToAllV2(input=sent, **self._call(groups))
-      return received(tf.ensure_shape(y, x.shape))
+    y = tf.raw_ops.CollectiveAllToAllV2(input=_packed(x), **self._call(groups))
+    return _unpacked(tf.ensure_shape(y, x.shape), x.dtype)
 
   def reduce_scatter(self, x: tf.Tensor, groups: Groups) -> tf.Tensor:
     """An all-to-all, and a sum: not every device has a kernel for both."""
@@ -137,7 +133,7 @@ class CollectiveOps(Communicator):
   def _call(self, groups: Groups) -> dict[str, object]:
     """The arguments that all collective operations have."""
     me = self._number()
-    self._calls[me] += 1
+    self._calls[me] = self._calls.get(me, self._before) + 1
     index = next(i for i, group in enumerate(groups) if me in group)
     return {
       "group_size": len(groups[0]),
@@ -157,9 +153,11 @@ class CollectiveOps(Communicator):
 
 
 @functools.lru_cache
-def communicator_of(strategy: tf.distribute.Strategy) -> CollectiveOps:
+def communicator_of(
+  strategy: tf.distribute.Strategy, timeout_seconds: float = 0
+) -> CollectiveOps:
   """The communicator of a strategy: the same one whenever it is asked for."""
-  return CollectiveOps(strategy)
+  return CollectiveOps(strategy, timeout_seconds)
 
 
 def _first_replica(strategy: tf.distribute.Strategy) -> int:
@@ -176,14 +174,21 @@ def _group_of(number: int, groups: Groups) -> Sequence[int]:
   return next(group for group in groups if number in group)
 
 
-@contextlib.contextmanager
-def _sendable(
-  x: tf.Tensor,
-) -> Iterator[tuple[tf.Tensor, Callable[[tf.Tensor], tf.Tensor]]]:
-  """`x` as something that collectives take, and the way back."""
+# Of the same size: what is only moved keeps its bits.
+_SAME_SIZE = {tf.bfloat16: tf.float16, tf.uint64: tf.int64, tf.uint32: tf.int32}
+
+
+def _packed(x: tf.Tensor) -> tf.Tensor:
+  """`x` in a dtype that collectives take."""
   if x.dtype in _SENT:
-    yield x, lambda y: y
-  elif x.dtype == tf.uint64:
-    yield tf.bitcast(x, tf.int64), lambda y: tf.bitcast(y, tf.uint64)
-  else:
-    yield tf.cast(x, tf.int32), lambda y: tf.cast(y, x.dtype)
+    return x
+  if x.dtype in _SAME_SIZE:
+    return tf.bitcast(x, _SAME_SIZE[x.dtype])
+  return tf.cast(x, tf.int32)
+
+
+def _unpacked(x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
+  """The way back."""
+  if dtype in _SAME_SIZE:
+    return tf.bitcast(x, dtype)
+  return tf.cast(x, dtype)
