@@ -125,6 +125,33 @@ class Step:
     values, _ = mtf.top_k(x, dim, mtf.Dimension("k", 2))
     return mtf.reduce_sum(values, reduced_dim=mtf.Dimension("k", 2))
 
+  def _bound(self, x, y):
+    low = mtf.clip(x, -0.5, abs(y))
+    return low if self.number % 2 else _tame((x * x + 0.5) ** y)
+
+  def _product(self, x, y):
+    dim = self._mine(x)
+    return x if dim is None else mtf.reduce_prod(x + 0.5, reduced_dim=dim)
+
+  def _pick(self, x, y):
+    dim = self._mine(x)
+    return x if dim is None else x[{dim: self.second % dim.size}]
+
+  def _reverse(self, x, y):
+    dim = self._mine(x)
+    return x if dim is None else x[{dim: slice(None, None, -1)}]
+
+  def _window(self, x, y):
+    """Some of what lies between the end of it and zeros, or it again."""
+    dim = self._mine(x)
+    if dim is None:
+      return x
+    if self.second % 2:
+      longer = mtf.pad(x, [0, dim.size], dim.name)
+    else:
+      longer = mtf.concat([x, mtf.sin(x)], dim.name)
+    return mtf.slice(longer, self.number % dim.size, dim.size, dim.name)
+
   def _dropout(self, x, y):
     return mtf.dropout(x, True, 0.75)
 
