@@ -230,8 +230,16 @@ class VirtualMeshImpl(MeshImpl):
     """The one tensor, with the mesh axes of `like`."""
     return VirtualSlices(tensors[0], like.axes)
 
-  def allsplit(self, x: Slices, mesh_axis: int, split_axis: int) -> Slices:
+  def allsplit(
+    self,
+    x: Slices,
+    mesh_axis: int,
+    split_axis: int,
+    which: Slices | None = None,
+  ) -> Slices:
     """Cuts an axis in two; its outer half becomes a leading axis."""
+    if which is not None:
+      return super().allsplit(x, mesh_axis, split_axis, which)
     m, lead = self.shape[mesh_axis].size, len(x.axes)
     sizes = x.value.shape.as_list()
     at = lead + split_axis
