@@ -79,8 +79,9 @@ def compute_lr_for_step(
   def rate(schedule: Schedule) -> Rate:
     if schedule is None:
       return learning_rate
-    several = isinstance(schedule, Sequence)
-    factors = schedule if several else [schedule]
+    factors: Sequence[Factor] = (
+      schedule if isinstance(schedule, Sequence) else [schedule]
+    )
     return lambda step: product_learning_rate(step, train_steps, factors)
 
   return [rate(s) for s in schedules]
