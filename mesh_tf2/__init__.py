@@ -59,6 +59,7 @@ from .core.shape import (
 from .spmd import (
   placement as _placement,
   placing as _placing,
+  simd_mesh_impl as _simd_mesh_impl,
   virtual as _virtual,
 )
 from .spmd.cost_report import Cost as Cost
@@ -344,6 +345,7 @@ slice = mtf_slice
 Print = print_tensors
 beam_search = _decode
 placement_mesh_impl = _placement
+simd_mesh_impl = _simd_mesh_impl
 test_utils = _numpy_converter
 utils = _placing
 virtual_mesh_impl = _virtual

@@ -28,6 +28,7 @@ MODULES = [
   "layers",
   "optimize",
   "placement_mesh_impl",
+  "simd_mesh_impl",
   "test_utils",
   "utils",
   "virtual_mesh_impl",
@@ -40,9 +41,10 @@ import mesh_tf2 as mtf
 
 def own(module):
   package = hasattr(module, "__path__")
+  shown = getattr(module, "__all__", ())
   for name, value in vars(module).items():
     if not (name.startswith("_") or inspect.ismodule(value)):
-      if package or value.__module__ == module.__name__:
+      if package or name in shown or value.__module__ == module.__name__:
         yield name
 
 names = [name for name in dir(mtf) if not name.startswith("_")]

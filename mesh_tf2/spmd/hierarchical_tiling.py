@@ -42,7 +42,7 @@ class HierarchicalTiling:
     ...   [("batch", None), ("model", [1, 2])], physical_shape=[2, 4]
     ... )
     >>> tiling.mesh_shape
-    Shape[batch:4 model:2]
+    batch:4 model:2
     >>> tiling.logical_to_physical
     [0, 1, 2, 3, 4, 5, 6, 7]
   """
