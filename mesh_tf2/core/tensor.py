@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 
 
 class Tensor:
-  """A value in the graph: shape, dtype, and the operation that makes it."""
+  """A value in the graph: shape, dtype, and the operation that makes it.
+
+  Python's operators work element by element, broadcasting by name, and
+  `x[{"length": 3}]` indexes by name. But `x == y` asks whether the two are the
+  same value of the graph; element by element it is `mtf.equal(x, y)`.
+  """
 
   def __init__(
     self,

@@ -31,21 +31,6 @@ def _shift(offset, wrap):
   )
 
 
-def _cumsum(exclusive):
-  def reference(x):
-    total = np.cumsum(x, 1)
-    return total - x if exclusive else total
-
-  return row(
-    f"cumsum: {'exclusive' if exclusive else 'inclusive'}",
-    lambda mesh, x: mtf.cumsum(x, B, exclusive),
-    [ABC],
-    reference,
-    ABC,
-    dtypes=NARROW,
-  )
-
-
 ROWS = [
   row(
     "einsum",
@@ -313,12 +298,4 @@ ROWS = [
     "a:4 b:16 c:4",
   ),
   *(_shift(n, w) for n in (0, 3, -3, 4, 5, -9, 8) for w in (True, False)),
-  *(_cumsum(e) for e in (True, False)),
-  row(
-    "cumsum: of integers",
-    lambda mesh, x: mtf.cumsum(x, B),
-    [(ABC, "integers")],
-    lambda x: np.cumsum(x, 1),
-    ABC,
-  ),
 ]

@@ -182,3 +182,37 @@ def test_what_where_does_not_select_does_not_leak():
   np.testing.assert_allclose(y, [0, 0, np.log(2), np.log(4)], 1e-6)
   np.testing.assert_array_equal(flags, [True, False, True, True])
   assert dx[0] == 0
+
+
+@pytest.mark.parametrize(
+  ("fn", "second"),
+  [
+    (lambda x: x**3, lambda x: 6 * x),
+    (lambda x: x ** (x * 0 + 3), lambda x: 6 * x),
+    (mtf.log1p, lambda x: -1 / (1 + x) ** 2),
+    (mtf.erf, lambda x: -4 * x * np.exp(-(x**2)) / np.sqrt(np.pi)),
+    (mtf.asinh, lambda x: -x / (1 + x**2) ** 1.5),
+    (mtf.atan, lambda x: -2 * x / (1 + x**2) ** 2),
+    (lambda x: mtf.squared_difference(x, 1), lambda x: 2 + 0 * x),
+    (lambda x: mtf.clip(x * x, 0, 100), lambda x: 2 + 0 * x),
+  ],
+)
+def test_a_gradient_has_a_gradient(fn, second):
+  def build(mesh):
+    x = tensor(mesh, "a:4", [0.5, 1.0, 2.0, 3.0])
+    (slope,) = mtf.gradients([fn(x)], [x])
+    return mtf.gradients([slope], [x])
+
+  got = run(build, "x:2", "a:x").value()
+  np.testing.assert_allclose(got, second(np.array([0.5, 1, 2, 3])), 1e-4, 1e-6)
+
+
+def test_the_gradient_of_a_product_has_a_gradient():
+  def build(mesh):
+    x = tensor(mesh, "a:4", [0.5, 1.0, 2.0, 3.0])
+    (slope,) = mtf.gradients([mtf.reduce_prod(x)], [x])
+    weights = tensor(mesh, "a:4", [1.0, 0.0, 0.0, 0.0])
+    return mtf.gradients([slope * weights], [x])
+
+  # The first slope is x[1] * x[2] * x[3].
+  np.testing.assert_allclose(run(build).value(), [0, 6, 3, 2], 1e-5, 1e-5)
