@@ -15,6 +15,7 @@ import tensorflow as tf
 from ..core.graph import Apply, Aval, Primitive, Tensor, apply
 from ..core.shape import Shape, ShapeLike, union
 from ..spmd import slices as on_slice
+from ..spmd import wide
 from ..spmd.laid_out import Slices
 from ..spmd.mesh import MeshImpl
 from .elementwise import (
@@ -119,8 +120,16 @@ def maximum(
 
 
 def add_n(xs: Sequence[Tensor]) -> Any:
-  """The sum of all tensors; 0 for none."""
-  return functools.reduce(add, xs) if xs else 0
+  """The sum of all tensors; 0 for none.
+
+  Many 16-bit floats are added up in float32, and the sum is rounded.
+  """
+  if not xs:
+    return 0
+  dtype = xs[0].dtype
+  if wide.is_long(dtype, len(xs)):
+    xs = [cast(x, tf.float32) for x in xs]
+  return cast(functools.reduce(add, xs), dtype)
 
 
 def sub(
