@@ -20,7 +20,7 @@ from ..core.layout import (
   processor_groups,
 )
 from ..core.shape import Shape, ShapeLike
-from . import wide
+from . import device_names, wide
 from .laid_out import LaidOutVariable, Slices
 from .mesh import MeshImpl
 from .ring import (  # noqa: F401  public under the name of this module
@@ -103,8 +103,8 @@ class PlacementMeshImpl(MeshImpl):
   Args:
     shape: the mesh dimensions.
     layout: the layout rules.
-    devices: a device name for each processor, in row-major order; `""` leaves
-      the choice to TensorFlow.
+    devices: a device name for each processor, in row-major order, in any usual
+      spelling (`gpu:0`, `/device:GPU:0`); `""` leaves the choice to TensorFlow.
 
   Raises:
     LayoutError: the number of devices is not that of the processors, or a name
@@ -123,13 +123,11 @@ class PlacementMeshImpl(MeshImpl):
         f"mesh [{self.shape}] has {self.size} processors, but "
         f"{len(devices)} devices are given"
       )
-    for device in devices:
-      _check_device(device)
-    self._devices = list(devices)
+    self._devices = [device_names.existing(device) for device in devices]
 
   @property
   def devices(self) -> list[str]:
-    """The device of each processor."""
+    """The device of each processor, as TensorFlow spells it."""
     return list(self._devices)
 
   def slicewise(self, fn: Callable[..., Any], *xs: Slices) -> Any:
@@ -307,27 +305,3 @@ def _spread(
 def _gather(results: list[Any]) -> Any:
   """From one structure for each processor to a structure of slices."""
   return tf.nest.map_structure(lambda *ys: PlacementSlices(ys), *results)
-
-
-def _check_device(name: str) -> None:
-  """Checks that a device is there; TensorFlow would silently take another."""
-  here = [device.name for device in tf.config.list_logical_devices()]
-  try:
-    wanted = tf.DeviceSpec.from_string(name)
-  except ValueError:
-    wanted = None
-  if wanted is not None and (
-    wanted.job not in (None, "localhost")
-    or any(_is_part(wanted, tf.DeviceSpec.from_string(x)) for x in here)
-  ):
-    return
-  names = ", ".join(x.removeprefix("/device:") for x in here)
-  raise LayoutError(f"there is no device {name!r}; this process has {names}")
-
-
-def _is_part(wanted: tf.DeviceSpec, device: tf.DeviceSpec) -> bool:
-  kind, index = wanted.device_type, wanted.device_index
-  return kind in (None, device.device_type) and index in (
-    None,
-    device.device_index,
-  )
