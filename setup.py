@@ -19,6 +19,13 @@ TENSORFLOW = {
   "cpu": ["tensorflow>=2.20,<2.22"],
   "gpu": ["tensorflow[and-cuda]>=2.20,<2.22"],
   "tpu": ["tensorflow-tpu==2.20.*", "libtpu==0.0.17"],
+  # Compiles for TPUs on a host without one. The four fit each other.
+  "tpu-aot": [
+    "tensorflow-tpu==2.20.0",
+    "libtpu==0.0.17",
+    "jax==0.6.2",
+    "jaxlib==0.6.2",
+  ],
 }
 
 

@@ -1,0 +1,1 @@
+"""Cloud TPU without a TPU: the real compiler, on a host that has only a CPU."""
