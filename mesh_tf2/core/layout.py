@@ -71,6 +71,8 @@ class LayoutRules:
 
   def __init__(self, pairs: Iterable[tuple[str, str]]) -> None:
     self._pairs = tuple(dict.fromkeys((str(t), str(m)) for t, m in pairs))
+    # By name and mesh: a lowering asks tens of thousands of times.
+    self._known: dict[tuple[str, Shape], int | None] = {}
 
   @property
   def pairs(self) -> tuple[tuple[str, str], ...]:
@@ -85,14 +87,18 @@ class LayoutRules:
     Raises:
       LayoutError: two rules send the dimension to two axes of this mesh.
     """
+    key = tensor_dimension.name, mesh_shape
+    if key not in self._known:
+      self._known[key] = self._find(*key)
+    return self._known[key]
 
+  def _find(self, name: str, mesh_shape: Shape) -> int | None:
     def axis_of(name: str) -> int | None:
       return self._rule(name, mesh_shape)
 
-    name = tensor_dimension.name
-    return (
-      slot_axis(name, axis_of) if is_slot_dimension(name) else axis_of(name)
-    )
+    if is_slot_dimension(name):
+      return slot_axis(name, axis_of)
+    return axis_of(name)
 
   def _rule(self, name: str, mesh_shape: Shape) -> int | None:
     names = mesh_shape.dimension_names
