@@ -30,7 +30,7 @@ from .elementwise import (
   multiply,
 )
 from .linear.sum_broadcast import broadcast, keep_sum
-from .operands import Kind, agreed_union, check_kept
+from .operands import Kind, agreed_union, check_kept, check_tensor
 from .source import zeros_like
 
 __all__ = [
@@ -126,6 +126,7 @@ def add_n(xs: Sequence[Tensor]) -> Any:
   """
   if not xs:
     return 0
+  check_tensor("add_n", xs[0])
   dtype = xs[0].dtype
   if wide.is_long(dtype, len(xs)):
     xs = [cast(x, tf.float32) for x in xs]
@@ -247,6 +248,7 @@ def where(
     if_false: a tensor or a number. One of the two is a tensor.
     output_shape: all dimensions of the result, in order.
   """
+  check_tensor("where", condition)
   if condition.dtype != tf.bool:
     condition = not_equal(condition, 0)
   if_true, if_false = binary_arguments_to_tensors(if_true, if_false)

@@ -27,8 +27,8 @@ def diagonal(x: Tensor, dim: Dimension | str, other: Dimension | str) -> Tensor:
   Raises:
     ShapeError: the sizes differ, or `x` lacks one of the dimensions.
   """
-  dim = dimension_of("diagonal", x.shape, dim)
-  other = dimension_of("diagonal", x.shape, other)
+  dim = dimension_of("diagonal", x, dim)
+  other = dimension_of("diagonal", x, other)
   if dim == other or dim.size != other.size:
     raise ShapeError(
       f"diagonal of {dim} and {other}: two dimensions of one size are needed; "

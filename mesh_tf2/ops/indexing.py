@@ -59,8 +59,7 @@ def pick(x: Tensor, index: Any) -> Tensor:
       f"{index!r}; write for example x[{{{name!r}: 0}}]"
     )
   wanted = [
-    (dimension_of("an index", x.shape, key), value)
-    for key, value in index.items()
+    (dimension_of("an index", x, key), value) for key, value in index.items()
   ]
   for dim, value in wanted:
     x = _pick_along(x, dim, value)

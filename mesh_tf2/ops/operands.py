@@ -62,6 +62,15 @@ class Kind(enum.Enum):
       raise ValueError(f"{op} takes {words}, got {dtype.name}; {way_out}")
 
 
+def check_tensor(op: str, x: object) -> None:
+  """Raises TypeError where `op` is given something else than a mesh tensor."""
+  if not isinstance(x, Tensor):
+    raise TypeError(
+      f"{op} takes a mesh tensor, got {x!r}; make one of it with "
+      "mtf.import_tf_tensor"
+    )
+
+
 def check_kept(op: str, wanted: Shape, points: Shape) -> None:
   """Raises ShapeError where an `output_shape` lacks some of the dimensions."""
   if lost := points.drop(wanted):

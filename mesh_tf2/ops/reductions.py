@@ -15,6 +15,7 @@ from .cast import cast
 from .elementwise import Unary, multiply
 from .extremes import reduce_max
 from .gather import gather
+from .linear.along import dimension_of
 from .linear.reshape import replace_dimensions
 from .linear.sum_broadcast import by_name_only, keep_sum, reduced_shape
 from .operands import Kind
@@ -148,7 +149,8 @@ def _wide(x: Tensor) -> Tensor:
 
 def reduce_first(tensor: Tensor, reduced_dim: Dimension) -> Tensor:
   """The elements at position 0 of a dimension, without that dimension."""
-  return gather(tensor, 0, reduced_dim)
+  dim = dimension_of("reduce_first", tensor, reduced_dim)
+  return gather(tensor, 0, dim)
 
 
 def pool_tensor_1d(

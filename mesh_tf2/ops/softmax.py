@@ -20,7 +20,7 @@ from ..spmd.mesh import MeshImpl
 from .binary import add, multiply, sub
 from .cast import cast
 from .linear.sum_broadcast import reduce_sum
-from .operands import Kind
+from .operands import Kind, check_tensor
 from .unary import exp, negative, softplus
 
 
@@ -178,6 +178,7 @@ def log_softmax(
       in the sum.
     name: a name for the operation.
   """
+  check_tensor("log_softmax", x)
   _check("log_softmax", x.aval, reduced_dim)
   wide = _wide(x)
   total = reduce_logsumexp(wide, reduced_dim, extra_logit, name)
@@ -201,6 +202,7 @@ def softmax(
   """
   if extra_logit is None:
     return apply(Softmax(reduced_dim), x, name=name)
+  check_tensor("softmax", x)
   _check("softmax", x.aval, reduced_dim)
   wide = log_softmax(_wide(x), reduced_dim, extra_logit, name)
   return cast(exp(wide), x.dtype)

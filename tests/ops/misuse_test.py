@@ -361,7 +361,7 @@ OPERANDS = [
   (lambda o: mtf.exp(3.0), "exp takes mesh tensors", "got 3.0", IMPORT),
   (
     lambda o: mtf.reduce_sum(tf.ones([2])),
-    "sum takes mesh tensors",
+    "a reduction takes a mesh tensor",
     "got <tf.Tensor",
     IMPORT,
   ),
@@ -434,6 +434,46 @@ OPERANDS = [
     "write for example x[{'a': 0}]",
   ),
 ]
+
+# What takes a tensor, given an array instead.
+ARRAYS = [
+  ("cast", lambda v: mtf.cast(v, tf.int32)),
+  ("cast", mtf.to_float),
+  ("broadcast", lambda v: mtf.broadcast(v, "a:2")),
+  ("reshape", lambda v: mtf.reshape(v, "a:2")),
+  ("rename_dimension", lambda v: mtf.rename_dimension(v, "a", "b")),
+  ("replace_dimensions", lambda v: mtf.replace_dimensions(v, [A], [B])),
+  ("anonymize", mtf.anonymize),
+  ("transpose", lambda v: mtf.transpose(v, "a:2")),
+  ("where", lambda v: mtf.where(v, 1, 0)),
+  ("split", lambda v: mtf.split(v, A, 2)),
+  ("unstack", lambda v: mtf.unstack(v, A)),
+  ("stack", lambda v: mtf.stack([v, v], "n")),
+  ("slice", lambda v: mtf.slice(v, 0, 1, "a")),
+  ("pad", lambda v: mtf.pad(v, [0, 1], "a")),
+  ("diagonal", lambda v: mtf.diagonal(v, "a", "b")),
+  ("reduce_first", lambda v: mtf.reduce_first(v, A)),
+  ("a reduction", lambda v: mtf.reduce_mean(v, reduced_dim=A)),
+  ("a reduction", mtf.norm),
+  ("softmax", lambda v: mtf.softmax(v, A)),
+  ("log_softmax", lambda v: mtf.log_softmax(v, A)),
+  ("add_n", lambda v: mtf.add_n([v, v])),
+  ("identity", mtf.identity),
+  ("abs", mtf.abs),
+]
+
+
+@pytest.mark.parametrize(
+  ("name", "fn"), ARRAYS, ids=[f"{i} {n}" for i, (n, _) in enumerate(ARRAYS)]
+)
+@pytest.mark.parametrize("value", [np.ones(2), tf.ones([2]), None, 3.0])
+def test_what_is_no_mesh_tensor_is_told_with_how_to_make_one(name, fn, value):
+  with pytest.raises(
+    TypeError, match=rf"{name} takes .*mesh tensors?, got "
+  ) as e:
+    fn(value)
+  assert IMPORT in str(e.value)
+
 
 CASES = [*DTYPES, *SIZES, *OPERANDS]
 

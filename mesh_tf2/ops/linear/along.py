@@ -10,21 +10,25 @@ from __future__ import annotations
 import operator
 
 from ...core.errors import ShapeError
+from ...core.graph import Tensor
 from ...core.shape import Dimension, DimensionLike, Shape
 from ...spmd.laid_out import Slices
 from ...spmd.mesh import MeshImpl
+from ..operands import check_tensor
 
 
-def dimension_of(op: str, shape: Shape, dim: DimensionLike | str) -> Dimension:
+def dimension_of(op: str, x: Tensor, dim: DimensionLike | str) -> Dimension:
   """A dimension of what `op` gets, given as such or by its name.
 
   Raises:
     ShapeError: there is none.
+    TypeError: `x` is no tensor.
   """
+  check_tensor(op, x)
   try:
     if isinstance(dim, str):
-      return shape.get_dim_by_name(dim)
-    return shape.dims[shape.index(dim)]
+      return x.shape.get_dim_by_name(dim)
+    return x.shape.dims[x.shape.index(dim)]
   except ShapeError as e:
     raise ShapeError(f"{op}: {e}") from None
 

@@ -18,6 +18,7 @@ from ...core.graph import Apply, Aval, Primitive, Tensor, apply
 from ...core.shape import Dimension, Shape
 from ...spmd.laid_out import Slices
 from ...spmd.mesh import MeshImpl
+from ..operands import check_tensor
 from .along import axis_of, dimension_of, gathered, own_part, whole_number
 
 
@@ -192,7 +193,7 @@ def split(
   Raises:
     ShapeError: the parts do not add up to the dimension.
   """
-  split_dim = dimension_of("split", x.shape, split_dim)
+  split_dim = dimension_of("split", x, split_dim)
   if not isinstance(num_or_size_splits, Sequence):
     n = whole_number("split: num_or_size_splits", num_or_size_splits)
     if n < 1 or split_dim.size % n:
@@ -228,6 +229,7 @@ def stack(
     raise ShapeError(
       f"stack along '{dim_name}' needs at least one tensor, got none"
     )
+  check_tensor("stack", xs[0])
   ndims, axis = len(xs[0].shape) + 1, whole_number("stack: axis", axis)
   if not -ndims <= axis < ndims:
     raise ShapeError(
@@ -249,6 +251,6 @@ def unstack(
     dim: a dimension of it, or its name. It may be split.
     name: a name for the operation.
   """
-  gone = dimension_of("unstack", x.shape, dim)
+  gone = dimension_of("unstack", x, dim)
   parts: list[Tensor] = apply(Unstack(gone), x, name=name)
   return parts

@@ -23,7 +23,7 @@ from ...spmd import slices as on_slice
 from ...spmd import wide
 from ...spmd.laid_out import Slices
 from ...spmd.mesh import MeshImpl
-from ..operands import Kind, agreed_union
+from ..operands import Kind, agreed_union, check_tensor
 from .einsum_text import ARROW, shape_of_result
 from .sum_broadcast import broadcast
 
@@ -216,6 +216,7 @@ def transpose(
   x: Tensor, new_shape: ShapeLike, name: str = "transpose"
 ) -> Tensor:
   """The same dimensions in the order of `new_shape`. No communication."""
+  check_tensor("transpose", x)
   shape = to_shape(new_shape)
   if set(shape) != set(x.shape):
     raise ShapeError(

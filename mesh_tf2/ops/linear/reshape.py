@@ -14,6 +14,7 @@ from ...core.graph import Apply, Aval, Primitive, Tensor, apply
 from ...core.shape import Dimension, Shape, ShapeLike, anonymous_shape, to_shape
 from ...spmd.laid_out import PendingSum, Slices
 from ...spmd.mesh import MeshImpl
+from ..operands import check_tensor
 from .relayout import local_reshape, moves_nothing, relayout, relayout_sum
 
 
@@ -73,17 +74,20 @@ def reshape(x: Tensor, new_shape: ShapeLike, name: str = "reshape") -> Tensor:
     >>> mtf.reshape(x, "batch:8 heads:4 d_kv:4").shape
     batch:8 heads:4 d_kv:4
   """
+  check_tensor("reshape", x)
   shape = to_shape(new_shape)
   return x if x.shape == shape else apply(Reshape(shape), x, name=name)
 
 
 def rename_dimension(x: Tensor, old_name: str, new_name: str) -> Tensor:
   """`x` with one dimension renamed, and laid out by its new name."""
+  check_tensor("rename_dimension", x)
   return reshape(x, x.shape.rename_dimension(old_name, new_name))
 
 
 def anonymize(x: Tensor) -> Tensor:
   """`x` under names that no layout rule knows: whole on every processor."""
+  check_tensor("anonymize", x)
   return reshape(x, anonymous_shape(x.shape))
 
 
@@ -111,6 +115,8 @@ def replace_dimensions(
     return reshape(
       tensor_or_shape, _replaced(shape, old_dim_or_dims, new_dim_or_dims)
     )
+  if not isinstance(tensor_or_shape, Shape):
+    check_tensor("replace_dimensions", tensor_or_shape)
   return _replaced(tensor_or_shape, old_dim_or_dims, new_dim_or_dims)
 
 

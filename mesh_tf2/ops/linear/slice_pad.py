@@ -104,7 +104,7 @@ def mtf_slice(
   Raises:
     ShapeError: the positions are not within the dimension.
   """
-  dim = dimension_of("slice", x.shape, slice_dim_name)
+  dim = dimension_of("slice", x, slice_dim_name)
   begin = whole_number("slice: begin", begin)
   size = whole_number("slice: size", size)
   return apply(Slice(begin, size, dim), x, name=name)
@@ -131,5 +131,5 @@ def pad(
       f"zeros after, got {list(paddings)}"
     )
   before, after = (whole_number("pad: a padding", n) for n in paddings)
-  dim = dimension_of("pad", x.shape, dim_name)
+  dim = dimension_of("pad", x, dim_name)
   return apply(Pad(before, after, dim), x, name=name)
