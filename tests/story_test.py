@@ -22,6 +22,7 @@ from mesh_tf2.transformer.run import (
 )
 
 from tests.support import small_runs
+from tests.support.meshes import mirrored
 
 MESHES = {
   "as trained": {"mesh": "batch:8", "layout": "batch:batch"},
@@ -32,11 +33,15 @@ MESHES = {
     "layout": "vocab:model;d_ff:model;heads:model",
     "devices": [""] * 2,
   },
+  "mirrored": {"mesh": "batch:2;model:2", "replicas": 4},
 }
 STEPS = 30
 
 
 def settings(folder, mesh="as trained", steps=STEPS):
+  where = dict(MESHES[mesh])
+  if "replicas" in where:
+    where["strategy"] = mirrored(where.pop("replicas"))
   return small_runs.make_settings(
     folder,
     model_type="bitransformer",
@@ -44,7 +49,7 @@ def settings(folder, mesh="as trained", steps=STEPS):
     steps=steps,
     total_steps=STEPS,
     optimizer=mtf.optimize.AdafactorOptimizer,
-    **MESHES[mesh],
+    **where,
   )
 
 

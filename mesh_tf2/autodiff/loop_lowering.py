@@ -136,9 +136,10 @@ class LoopLowering:
       self._arrays(self._flatten(self._blank)),
       self._arrays(first if self._loop.keeps_history else []),
     ]
-    last = tf.while_loop(
-      self._goes_on, self._round, start, **self._loop.tf_kwargs
-    )
+    with self._mesh.looped():
+      last = tf.while_loop(
+        self._goes_on, self._round, start, **self._loop.tf_kwargs
+      )
     rounds, carried, sums, *arrays = last
     stacks = [[x.stack() for x in group] for group in arrays]
     return [rounds, carried, sums, *stacks]

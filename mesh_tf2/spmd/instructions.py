@@ -30,6 +30,7 @@ class Instructions(MeshLayout, abc.ABC):
   """
 
   needs_variables_first = False  # whether none can be made while a program runs
+  is_one_device = False  # whether all processors are on the same one
   delays_sums = True  # whether sums over many rounds of a loop wait for its end
 
   def __init__(self, shape: ShapeLike, layout_rules: LayoutLike) -> None:
@@ -58,6 +59,11 @@ class Instructions(MeshLayout, abc.ABC):
     return self._runs.read_value()
 
   # Running a program.
+
+  @contextlib.contextmanager
+  def looped(self) -> Iterator[None]:
+    """Around what is traced as a part of a TensorFlow loop."""
+    yield
 
   @property
   def runs_on_processor(self) -> bool:

@@ -10,6 +10,7 @@ what the processors of this process hold (`LocalSlices`).
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -108,6 +109,12 @@ class SimdMeshImpl(MeshImpl):
   needs_variables_first = True
 
   # Running a program.
+
+  @contextlib.contextmanager
+  def looped(self) -> Iterator[None]:
+    """Tells the communicator."""
+    with self._communicator.looped():
+      yield
 
   @property
   def runs_on_processor(self) -> bool:

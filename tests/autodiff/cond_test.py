@@ -8,7 +8,12 @@ import mesh_tf2 as mtf
 
 from tests.support.running import run, tensor
 
-SETTINGS = [("x:2", "a:x", "virtual"), ("x:2", "a:x", "placement"), ("", "")]
+SETTINGS = [
+  ("x:2", "a:x", "virtual"),
+  ("x:2", "a:x", "placement"),
+  ("x:2", "a:x", "simd"),
+  ("", ""),
+]
 
 
 def squared_or_scaled(mesh, numbers):

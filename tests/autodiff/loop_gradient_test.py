@@ -20,6 +20,7 @@ LAYOUTS = [
   ("x:2;y:2", "batch:x;d2:y", "virtual"),
   ("x:2;y:2", "batch:x;d:y", "placement"),
   ("x:2;y:4", "batch:x;time:y", "virtual"),
+  ("x:2;y:2", "batch:x;d:y", "simd"),
 ]
 
 

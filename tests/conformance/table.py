@@ -32,6 +32,7 @@ ELSEWHERE = {
   "assign_slice": "tests/conformance/variables_test.py",
   "assign_sub": "tests/conformance/variables_test.py",
   "assign_sub_slice": "tests/conformance/variables_test.py",
+  "cond": "tests/autodiff/cond_test.py",
   "custom_gradient": "tests/autodiff/custom_gradient_test.py",
   "gradients": "tests/autodiff/gradients_test.py",
   "import_laid_out_tensor": "tests/ops/source_test.py",
@@ -39,6 +40,7 @@ ELSEWHERE = {
   "print_tensors": "tests/ops/effects_test.py",
   "read_variable": "tests/conformance/variables_test.py",
   "recompute_grad": "tests/autodiff/custom_gradient_test.py",
+  "scan": "tests/autodiff/loop_gradient_test.py",
   "serialize_training_step": "tests/passes/microbatches_test.py",
   "while_loop": "tests/autodiff/while_loop_test.py",
 }

@@ -58,6 +58,7 @@ def make_settings(  # noqa: PLR0913  all have defaults
   mesh=MESH,
   layout=LAYOUT,
   devices=None,
+  strategy=None,
   batch_size=4,
   seed=0,
   dataset_fn=None,
@@ -94,6 +95,7 @@ def make_settings(  # noqa: PLR0913  all have defaults
       mtf.convert_to_layout_rules(layout),
       devices,
       seed,
+      strategy,
     ),
     training=settings.Training(**chosen),
     evaluation=settings.Evaluation(

@@ -58,6 +58,7 @@ def prepare(settings: Settings) -> Context:
     machine.layout_rules,
     seed=machine.seed,
     devices=machine.devices,
+    strategy=machine.strategy,
   )
   model = build_model(
     settings.model_type,

@@ -51,6 +51,7 @@ class Machine:
     mesh_shape: the mesh.
     layout_rules: which tensor dimensions are split over which of the mesh's.
     devices: one for each processor; None for a virtual mesh on one device.
+    strategy: has a replica for each processor; None for one of the above.
     seed: of initial values, dropout, and the order of the data.
   """
 
@@ -58,6 +59,7 @@ class Machine:
   layout_rules: mtf.LayoutRules
   devices: Sequence[str] | None
   seed: int
+  strategy: tf.distribute.Strategy | None = None
 
   def __post_init__(self) -> None:
     if self.devices is not None and len(self.devices) != self.mesh_shape.size:

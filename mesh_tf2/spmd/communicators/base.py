@@ -7,7 +7,8 @@ same order. Processors are numbered row-major over the mesh.
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 
 import tensorflow as tf
 
@@ -23,6 +24,11 @@ class Communicator(abc.ABC):
 
   def start_program(self) -> None:  # noqa: B027  most have nothing to do
     """Called, where no processor runs, before all begin to trace a program."""
+
+  @contextlib.contextmanager
+  def looped(self) -> Iterator[None]:
+    """Around communications that are a part of a TensorFlow loop."""
+    yield
 
   @abc.abstractmethod
   def processor_number(self) -> tf.Tensor:

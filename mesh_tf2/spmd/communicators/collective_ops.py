@@ -10,9 +10,10 @@ would wait for the others for ever.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import tensorflow as tf
 
@@ -60,12 +61,26 @@ class CollectiveOps(Communicator):
     self._start = self._next_key = next(_ranges) * _RANGE
     # Communications of earlier programs, and of each replica in this one.
     self._before = 0
+    self._apart = False  # whether each communication is a function of its own
     self._calls: dict[int, int] = {}
 
   def start_program(self) -> None:
     """Brings the counts together, wherever an error has ended a program."""
     self._before = max([self._before, *self._calls.values()])
     self._calls.clear()
+
+  @contextlib.contextmanager
+  def looped(self) -> Iterator[None]:
+    """Around communications that are a part of a TensorFlow loop.
+
+    TensorFlow takes the loop into the name of a communication, and the loop of
+    each replica is another one; in a function of its own it has no loop.
+    """
+    before, self._apart = self._apart, True
+    try:
+      yield
+    finally:
+      self._apart = before
 
   def processor_number(self) -> tf.Tensor:
     """A constant: each replica has a program of its own."""
@@ -78,22 +93,18 @@ class CollectiveOps(Communicator):
     if len(groups[0]) == 1:
       return x
     sent = x if x.dtype in (*_SENT, tf.bfloat16) else tf.cast(x, tf.int32)
-    y = tf.raw_ops.CollectiveReduceV2(
-      input=sent,
-      merge_op=_MERGE[reduction],
-      final_op="Id",
-      **self._call(groups),
+    reduce = functools.partial(
+      tf.raw_ops.CollectiveReduceV2, merge_op=_MERGE[reduction], final_op="Id"
     )
-    return tf.cast(y, x.dtype)
+    return tf.cast(self._call(reduce, sent, groups), x.dtype)
 
   def allgather(self, x: tf.Tensor, groups: Groups) -> tf.Tensor:
     """One `CollectiveGatherV2`."""
     size = len(groups[0])
     if size == 1:
       return x[tf.newaxis]
-    y = tf.raw_ops.CollectiveGatherV2(
-      input=_packed(x)[tf.newaxis], **self._call(groups)
-    )
+    sent = _packed(x)[tf.newaxis]
+    y = self._call(tf.raw_ops.CollectiveGatherV2, sent, groups)
     return _unpacked(tf.ensure_shape(y, [size, *x.shape]), x.dtype)
 
   def alltoall(self, x: tf.Tensor, groups: Groups) -> tf.Tensor:
@@ -130,19 +141,29 @@ class CollectiveOps(Communicator):
     number = context.replica_id_in_sync_group
     return int(tf.get_static_value(number) if tf.is_tensor(number) else number)
 
-  def _call(self, groups: Groups) -> dict[str, object]:
-    """The arguments that all collective operations have."""
+  def _call(
+    self, collective: Callable[..., tf.Tensor], x: tf.Tensor, groups: Groups
+  ) -> tf.Tensor:
+    """Carries out a collective operation among the members of each group."""
     me = self._number()
     self._calls[me] = self._calls.get(me, self._before) + 1
     index = next(i for i, group in enumerate(groups) if me in group)
-    return {
-      "group_size": len(groups[0]),
-      "group_key": self._first_key(groups) + index,
-      "instance_key": self._start + self._calls[me],
-      "ordering_token": [self._tokens.values[me - self._first].handle],
-      "communication_hint": "auto",
-      "timeout_seconds": self._timeout,
-    }
+
+    run = functools.partial(
+      collective,
+      group_size=len(groups[0]),
+      group_key=self._first_key(groups) + index,
+      instance_key=self._start + self._calls[me],
+      ordering_token=[self._tokens.values[me - self._first].handle],
+      communication_hint="auto",
+      timeout_seconds=self._timeout,
+    )
+    if not self._apart:
+      return run(input=x)
+    apart = {"_noinline": True}
+    return tf.function(
+      lambda x: run(input=x), autograph=False, experimental_attributes=apart
+    )(x)
 
   def _first_key(self, groups: Groups) -> int:
     known = tuple(map(tuple, groups))
