@@ -334,6 +334,7 @@ from .passes.microbatches import (
 from . import decode as _decode
 from . import optimize as optimize
 from .program import Program as Program, ProgramFunction as ProgramFunction
+from . import tpu as tpu
 
 # The original's names of these; some hide a builtin, as they do there.
 abs = mtf_abs

@@ -30,6 +30,7 @@ MODULES = [
   "placement_mesh_impl",
   "simd_mesh_impl",
   "test_utils",
+  "tpu",
   "utils",
   "virtual_mesh_impl",
 ]

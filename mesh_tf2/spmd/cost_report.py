@@ -97,17 +97,17 @@ class Cost:
       ("FLOPs", self.flops, self.flops_per_processor),
     ]
     if not self.collectives:
-      return f"{_table(sizes)}\nno communication"
+      return f"{table(sizes)}\nno communication"
     sent: list[Sequence[Any]] = [
       ("communication per processor", "times", "elements", "bytes")
     ]
     for c in self.collectives:
       what = f"{c.kind} over {' '.join(c.mesh_dims)}, {c.dtype.name}"
       sent.append((what, c.count, c.elements, c.bytes))
-    return f"{_table(sizes)}\n\n{_table(sent)}"
+    return f"{table(sizes)}\n\n{table(sent)}"
 
 
-def _table(rows: Sequence[Sequence[Any]]) -> str:
+def table(rows: Sequence[Sequence[Any]]) -> str:
   """Aligns columns: the first to the left, the others to the right."""
   cells = [[f"{x:,}" if isinstance(x, int) else x for x in row] for row in rows]
   first, *widths = [

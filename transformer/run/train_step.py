@@ -44,12 +44,12 @@ def make_train_step(context: Context) -> mtf.ProgramFunction:
     grads, loss = _gradients(context, tensors)
     norm = mtf.optimize.global_norm(grads)
     finite = mtf.optimize.all_finite([loss, norm])
-    rate = _learning_rate(context)
+    rate = _learning_rate(context, mesh.graph.step)
     _update(context, mesh, grads, rate, finite)
-    seen = tf.math.count_nonzero(features["targets"] > 0)
+    seen = mtf.cast(mtf.greater(tensors["targets"], 0), tf.int32)
     return {
       "loss": mtf.cast(loss, tf.float32),
-      "tokens": seen,
+      "tokens": mtf.cast(mtf.reduce_sum(seen), tf.int64),
       "learning_rate": tf.constant(math.nan) if rate is None else rate,
       "gradient_norm": norm,
       "finite": finite,
@@ -90,14 +90,11 @@ def _gradients(
   return grads, outputs["loss"]
 
 
-def _learning_rate(context: Context) -> tf.Tensor | None:
+def _learning_rate(context: Context, step: tf.Tensor) -> tf.Tensor | None:
   training = context.settings.training
   if training.learning_rate is None:
     return None
-  return tf.cast(
-    training.learning_rate(context.program.step, training.total_steps),
-    tf.float32,
-  )
+  return tf.cast(training.learning_rate(step, training.total_steps), tf.float32)
 
 
 def _update(
