@@ -59,7 +59,7 @@ def while_loop(
     ...   x = mtf.import_tf_tensor(mesh, x, "")
     ...   (y,) = mtf.while_loop(lambda y: y < 100.0, lambda y: [y + y], [x])
     ...   return y, mtf.gradients([y], [x])[0]
-    >>> [y.numpy() for y in doubled(3.0)]
+    >>> [float(y) for y in doubled(3.0)]
     [192.0, 64.0]
   """
   mesh, name = inputs[0].mesh, "while_loop"

@@ -111,7 +111,7 @@ class CollectiveOps(Communicator):
     """One `CollectiveAllToAllV2`."""
     if len(groups[0]) == 1:
       return x
-    y = tf.raw_ops.CollectiveAllToAllV2(input=_packed(x), **self._call(groups))
+    y = self._call(tf.raw_ops.CollectiveAllToAllV2, _packed(x), groups)
     return _unpacked(tf.ensure_shape(y, x.shape), x.dtype)
 
   def reduce_scatter(self, x: tf.Tensor, groups: Groups) -> tf.Tensor:
