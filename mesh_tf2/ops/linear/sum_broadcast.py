@@ -19,7 +19,7 @@ from ...spmd import slices as on_slice
 from ...spmd import wide
 from ...spmd.laid_out import Slices
 from ...spmd.mesh import MeshImpl
-from ..operands import Kind
+from ..operands import Kind, check_tensor
 from .along import dimension_of
 
 
@@ -120,6 +120,7 @@ def broadcast(x: Tensor, new_shape: ShapeLike) -> Tensor:
   Raises:
     ShapeError: `x` has a dimension that `new_shape` lacks.
   """
+  check_tensor("broadcast", x)
   shape = to_shape(new_shape)
   return x if x.shape == shape else apply(Broadcast(shape), x)
 
@@ -128,8 +129,9 @@ def reduced_shape(
   x: Tensor, output_shape: ShapeLike | None, reduced_dim: Any
 ) -> Shape:
   """The shape that a reduction leaves, from what its caller says of it."""
+  check_tensor("a reduction", x)
   if isinstance(reduced_dim, (str, Dimension)):
-    reduced_dim = dimension_of("a reduction", x.shape, reduced_dim)
+    reduced_dim = dimension_of("a reduction", x, reduced_dim)
   if output_shape is not None:
     shape = to_shape(output_shape)
     if new := shape.drop(x.shape):
