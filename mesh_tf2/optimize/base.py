@@ -83,4 +83,7 @@ def scalar(rate: Rate, graph: Graph) -> Any:
       "learning_rate and decay_rate as numbers or scalars, run inside a "
       "Program, or set graph.step"
     )
-  return scalar(rate(tf.cast(graph.step, tf.float32)), graph)
+  key = scalar, rate
+  if key not in graph.notes:  # the same for all variables
+    graph.notes[key] = rate(tf.cast(graph.step, tf.float32))
+  return scalar(graph.notes[key], graph)

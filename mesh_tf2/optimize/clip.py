@@ -16,20 +16,22 @@ from ..ops.cast import cast
 from ..ops.elementwise import add, multiply
 from ..ops.linear.sum_broadcast import reduce_sum
 from ..ops.unary import sqrt, square
+from .slots import in_slot_layout, map_gradient
 
 
 def global_norm(xs: Sequence[Tensor | None]) -> Tensor:
   """The Euclidean norm of all elements of all tensors, a float32 scalar.
 
   Args:
-    xs: tensors of any shape and floating dtype; None counts as nothing. Of a
-      tensor that is split, a single number is reduced over the mesh.
+    xs: gradients or values of any shape and floating dtype; None counts as
+      nothing. Of a tensor that is split, a single number is reduced over the
+      mesh.
 
   Raises:
     ValueError: there is no tensor.
   """
   squares = [
-    reduce_sum(square(cast(x, tf.float32)), output_shape=[])
+    reduce_sum(square(cast(in_slot_layout(x), tf.float32)), output_shape=[])
     for x in xs
     if x is not None
   ]
@@ -71,8 +73,8 @@ def clip_by_global_norm(
   norm = global_norm(grads)
   scale = divide(clip_norm, maximum(norm, clip_norm))
   scale = add(scale, sub(norm, norm))  # no number where the norm is infinite
-  clipped = [
-    None if g is None else cast(multiply(cast(g, tf.float32), scale), g.dtype)
-    for g in grads
-  ]
-  return clipped, norm
+
+  def clip(g: Tensor) -> Tensor:
+    return map_gradient(lambda g: multiply(g, scale), g, g.dtype)
+
+  return [None if g is None else clip(g) for g in grads], norm

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import tensorflow as tf
 
 from ..core.graph import Operation, Tensor
+from ..core.shape import Shape
 from ..ops.binary import add_n, less
 from ..ops.cast import cast
 from ..ops.unary import mtf_abs
@@ -37,14 +38,11 @@ class AssignIf(Operation):
     old = {v: lowering.variable_value(v) for v in self.variables}
     self._assign.lower(lowering)
     for variable, before in old.items():
-
-      def choose(
-        condition: tf.Tensor, new: tf.Tensor, old: tf.Tensor
-      ) -> tf.Tensor:
-        return tf.where(tf.reshape(condition, []), new, old)
-
-      lowering.new_values[variable] = lowering.mesh_impl(variable).map_trailing(
-        choose, condition, lowering.new_values[variable], before
+      lowering.new_values[variable] = lowering.mesh_impl(variable).map_points(
+        tf.where,
+        [condition, lowering.new_values[variable], before],
+        [Shape([]), variable.shape, variable.shape],
+        variable.shape,
       )
 
 

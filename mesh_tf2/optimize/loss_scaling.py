@@ -19,6 +19,7 @@ from ..ops.variables import Variable, assign, get_variable
 from .base import Optimizer
 from .clip import global_norm
 from .guard import all_finite, only_if
+from .slots import map_gradient
 
 
 class LossScaling:
@@ -85,10 +86,12 @@ class LossScaling:
 
     In a narrower dtype they would be lost once more. None stays None.
     """
-    return [
-      None if g is None else divide(cast(g, tf.float32), self.scale(g.mesh))
-      for g in grads
-    ]
+
+    def unscale(g: Tensor) -> Tensor:
+      scale = self.scale(g.mesh)
+      return map_gradient(lambda g: divide(g, scale), g)
+
+    return [None if g is None else unscale(g) for g in grads]
 
   def apply_grads(
     self,

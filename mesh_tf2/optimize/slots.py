@@ -13,6 +13,8 @@ update is gathered: together no more than an all-reduce sends.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import tensorflow as tf
 
 from ..core.errors import ShapeError
@@ -47,9 +49,6 @@ def slot(var: Variable, suffix: str, shape: Shape | None = None) -> Tensor:
 def to_slot(x: Tensor, var: Variable) -> Tensor:
   """A tensor of the shape of `var`, laid out as its slots, in float32.
 
-  The sum of a gradient that is still to be taken is taken here: where a rule
-  splits the slots over what it is summed over, each processor gets its part.
-
   Args:
     x: the variable's value, its gradient, or the like.
     var: the variable.
@@ -62,9 +61,50 @@ def to_slot(x: Tensor, var: Variable) -> Tensor:
       f"variable {var.full_name} has shape [{var.shape}], its gradient "
       f"[{x.shape}]; transpose or reshape it"
     )
-  return cast(reshape(x, slot_shape(var.shape)), tf.float32)
+  return cast(in_slot_layout(x), tf.float32)
 
 
 def to_variable(x: Tensor, var: Variable) -> Tensor:
   """A tensor of the shape of a slot, laid out as `var`."""
   return reshape(x, var.shape)
+
+
+# What is done with gradients before an optimizer sees them is done in the
+# layout of slots, too. Were a single gradient asked for in its own layout, its
+# sum would have to be taken there, and scattering it would save nothing.
+
+
+def in_slot_layout(x: Tensor) -> Tensor:
+  """A gradient or a value, laid out as the slots of its variable.
+
+  The sum of a gradient that is still to be taken is taken here, once: where a
+  rule splits slots over what it is summed over, each processor gets its part.
+  """
+  known = _known(x)
+  if x not in known:
+    known[x] = reshape(x, slot_shape(x.shape))
+  return known[x]
+
+
+def map_gradient(
+  fn: Callable[[Tensor], Tensor], x: Tensor, dtype: tf.DType = tf.float32
+) -> Tensor:
+  """A function of each element of a gradient, in the layout of its slots.
+
+  Args:
+    fn: from float32 to float32, of the same shape.
+    x: the gradient.
+    dtype: of the result.
+
+  Returns:
+    A gradient, laid out as its variable for whoever asks; optimizers do not.
+  """
+  changed = cast(fn(cast(in_slot_layout(x), tf.float32)), dtype)
+  y = reshape(changed, x.shape)
+  _known(x)[y] = changed
+  return y
+
+
+def _known(x: Tensor) -> dict[Tensor, Tensor]:
+  found: dict[Tensor, Tensor] = x.graph.notes.setdefault(in_slot_layout, {})
+  return found

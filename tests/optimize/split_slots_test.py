@@ -163,6 +163,57 @@ def test_the_cost_shows_the_memory_that_is_saved_and_a_scattered_sum():
   }  # fmt: skip
 
 
+def clipping_trainer(mesh_shape, layout):
+  """Scaled losses, clipped gradients, averaged weights."""
+  program = mtf.Program(mesh_shape, layout)
+  scaling = mtf.optimize.LossScaling()
+  average = mtf.optimize.ExponentialMovingAverage(0.9)
+
+  @program.function
+  def train(mesh, x):
+    loss = network(mesh, x)
+    variables = mesh.graph.trainable_variables
+    grads = mtf.gradients(
+      [scaling.scale_loss(loss)], [v.value for v in variables]
+    )
+    grads, norm = mtf.optimize.clip_by_global_norm(scaling.unscale(grads), 0.1)
+    updates = mtf.optimize.AdamWOptimizer(0.01).apply_grads(grads, variables)
+    scaling.update(mtf.optimize.all_finite([norm]), updates)
+    average.update(variables)
+    return loss
+
+  return program, train
+
+
+def test_clipped_scaled_and_averaged_training_is_the_same():
+  results = []
+  for mesh_shape, layout in (("", ""), ("x:2;y:2", f"{BOTH};slot_width:x")):
+    program, train = clipping_trainer(mesh_shape, layout)
+    losses = [float(train(batch_of(step))) for step in range(STEPS)]
+    results.append(
+      (losses, {n: v.numpy() for n, v in program.variables.items()})
+    )
+  np.testing.assert_allclose(results[1][0], results[0][0], rtol=1e-5)
+  assert set(results[0][1]) == set(results[1][1])
+  for name, value in results[0][1].items():
+    np.testing.assert_allclose(
+      results[1][1][name], value, rtol=1e-4, atol=1e-6, err_msg=name
+    )
+
+
+def test_clipping_and_scaling_leave_the_sums_scattered():
+  program, train = clipping_trainer("x:4", f"{DATA};slot_width:x")
+  cost = program.cost(train, batch_of(0))
+  sent = {}
+  for c in cost.collectives:
+    sent[c.kind] = sent.get(c.kind, 0) + c.elements
+  matrices = 2 * WIDTH * HIDDEN
+  assert sent["reduce_scatter"] == matrices // 4
+  assert sent["allconcat"] == matrices
+  # The bias, the loss, and a norm of each of three gradients.
+  assert sent["allreduce"] <= HIDDEN + 1 + 3
+
+
 @pytest.mark.parametrize("first", ["", ";slot_width:x"])
 @pytest.mark.parametrize("optimizer", ["adamw", "adafactor"])
 def test_a_checkpoint_of_one_layout_goes_on_in_the_other(
