@@ -9,8 +9,10 @@ import numpy as np
 import tensorflow as tf
 
 from ..core.graph import Apply, Aval, Primitive, Tensor, apply
+from ..spmd import slices as on_slice
 from ..spmd.laid_out import Slices
 from ..spmd.mesh import MeshImpl
+from .operands import check_tensor
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,15 +71,15 @@ def as_number(value: Any, dtype: tf.DType) -> tf.Tensor:
     ValueError: an integer dtype would cut it off.
   """
   check_number(value, dtype)
-  if isinstance(value, float):
-    value = tf.constant(value, tf.float64)  # not float32, the default
-  elif isinstance(value, int) and not isinstance(value, bool):
-    value = tf.constant(value, tf.int64 if value < 2**63 else tf.uint64)
+  if isinstance(value, (bool, int, float)):
+    # From float64 or 64-bit integers, as NumPy takes these.
+    value = on_slice.constant(np.asarray(value).astype(dtype.as_numpy_dtype))
   return tf.cast(value, dtype)
 
 
 def cast(x: Tensor, dtype: Any, name: str | None = None) -> Tensor:
   """`x` in another dtype; `x` itself if it has that dtype."""
+  check_tensor("cast", x)
   try:
     dtype = tf.as_dtype(dtype)
   except TypeError:

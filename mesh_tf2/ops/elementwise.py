@@ -16,7 +16,6 @@ import tensorflow as tf
 
 from ..core.graph import Apply, Aval, Primitive, Tensor, apply
 from ..core.shape import Shape, ShapeLike, is_subsequence, to_shape, union
-from ..spmd import slices as on_slice
 from ..spmd.laid_out import PendingSum, Slices
 from ..spmd.mesh import MeshImpl
 from .cast import as_number, check_number
@@ -204,14 +203,7 @@ class Binary(Primitive):
 
   def _on_slices(self, mesh: MeshImpl, op: Apply, *xs: Slices) -> Slices:
     shapes = [x.shape for x in op.inputs]
-
-    def on_slices(*xs: tf.Tensor) -> tf.Tensor:
-      pairs = zip(xs, shapes, strict=True)
-      return self.fn(
-        *(on_slice.align(x, s, self.output_shape) for x, s in pairs)
-      )
-
-    return mesh.map_trailing(on_slices, *xs)
+    return mesh.map_points(self.fn, xs, shapes, self.output_shape)
 
 
 def _same_pending(xs: Any) -> bool:

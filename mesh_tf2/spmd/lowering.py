@@ -8,9 +8,17 @@ given.
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+  Iterable,
+  Iterator,
+  Mapping,
+  MutableMapping,
+  Sequence,
+)
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import tensorflow as tf
 
@@ -18,6 +26,7 @@ from ..core.errors import LayoutError
 from ..core.graph import Apply, Graph, Mesh, Operation, Tensor
 from ..core.shape import Shape
 from . import random_bits
+from . import slices as on_slice
 from .laid_out import Collective, LaidOutVariable, PendingSum, Slices
 from .log import log_variable_sizes, pretty_print_counters, write_log
 from .mesh import MeshImpl
@@ -63,6 +72,9 @@ class Lowering:
     self.new_values: dict[Any, Slices] = {}
     self.histories: dict[Operation, Any] = {}  # what loops keep of their rounds
     self._state = state
+    # By TensorFlow graph: the body of a loop is one of its own.
+    self._constants: on_slice.Constants = WeakKeyDictionary()
+    self._read: MutableMapping[Any, dict[Any, Slices]] = WeakKeyDictionary()
     self._assigned: set[Any] = set()
     self._current: Operation | None = None
     todo = list(graph.operations if operations is None else operations)
@@ -82,10 +94,17 @@ class Lowering:
     """Lowers operations one after another."""
     for op in operations:
       before, self._current = self._current, op
-      with self.mesh_impl(op).observed(self._observe):
+      impl = self.mesh_impl(op)
+      share = impl.is_one_device
+      with impl.observed(self._observe), self._sharing(share):
         op.lower(self)
       self._current = before
       self._count_work(op)
+
+  def _sharing(self, share: bool) -> contextlib.AbstractContextManager[None]:
+    if not share:
+      return contextlib.nullcontext()
+    return on_slice.sharing_constants(self._constants)
 
   def _count_work(self, op: Operation) -> None:
     kind = type(op).__name__
@@ -163,9 +182,15 @@ class Lowering:
 
   def variable_value(self, variable: Any) -> Slices:
     """The slices of a variable after the assignments lowered so far."""
-    if variable not in self.new_values:
-      return self.state(variable).read(variable, self.mesh_impl(variable))
-    return self.new_values[variable]
+    if variable in self.new_values:
+      return self.new_values[variable]
+    impl = self.mesh_impl(variable)
+    if tf.executing_eagerly():
+      return self.state(variable).read(variable, impl)
+    known = self._read.setdefault(tf.compat.v1.get_default_graph(), {})
+    if variable not in known:
+      known[variable] = self.state(variable).read(variable, impl)
+    return known[variable]
 
   def lowered_operation(self, op: Operation) -> Any:
     """Carries out the assignments of `op`; any other operation has run.

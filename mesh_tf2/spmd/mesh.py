@@ -7,6 +7,7 @@ it, under the names of Mesh TensorFlow, for operations that users have written.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -117,22 +118,55 @@ class MeshImpl(OriginalNames):
     """Einsum, to be summed over `mesh_axes` when somebody needs the sum."""
     return self.pending_sum(self.einsum(equation, *xs), mesh_axes)
 
+  def map_points(
+    self,
+    fn: Callable[..., tf.Tensor],
+    xs: Sequence[Slices],
+    shapes: Sequence[Shape],
+    target: Shape,
+  ) -> Slices:
+    """Runs a function of elements, broadcasting slices to those of `target`.
+
+    Args:
+      fn: takes a TensorFlow tensor for each of `xs`, and broadcasts over them.
+      xs: slices of tensors that have some of the dimensions of `target`.
+      shapes: those of the tensors.
+      target: the dimensions of the result, in order.
+    """
+
+    def aligned(*xs: tf.Tensor) -> tf.Tensor:
+      pairs = zip(xs, shapes, strict=True)
+      return fn(*(on_slice.align(x, s, target) for x, s in pairs))
+
+    return self.map_trailing(aligned, *xs)
+
   def global_index(self, shape: Shape) -> Slices:
     """The row-major position in the whole tensor of each element: uint64."""
-    sizes, total = self.slice_shape(shape), None
-    layout = self.tensor_layout(shape)
-    stride = 1
+    total, stride = None, 1
     for i in reversed(range(len(shape))):
-      after = len(shape) - 1 - i
-      steps = tf.cast(tf.range(sizes[i], dtype=tf.int64), tf.uint64)
-      local = on_slice.append_axes(steps * _u64(stride), after)
-      if (a := layout[i]) is not None:
-        local = self._offset(a, local, sizes[i] * stride)
-      total = local if total is None else self._add(total, local)
+      sizes = [1] * len(shape)
+      (sizes[i],) = self.slice_shape(Shape([shape[i]]))
+      part = self._index_along(shape[i], stride, sizes)
+      total = part if total is None else self.map_trailing(tf.add, total, part)
       stride *= shape[i].size
-    if total is None:
-      total = tf.zeros([], tf.uint64)
-    return self.constant(total) if tf.is_tensor(total) else total
+    return self.constant(tf.zeros([], tf.uint64)) if total is None else total
+
+  def _index_along(
+    self, dim: Dimension, stride: int, sizes: Sequence[int]
+  ) -> Slices:
+    """0, stride, 2 stride, ... along a dimension, as slices of `sizes`."""
+    n = math.prod(sizes)
+    steps = tf.cast(tf.range(n, dtype=tf.int64), tf.uint64) * _u64(stride)
+    local = tf.reshape(steps, sizes)
+    axis = self.tensor_dimension_to_mesh_axis(dim)
+    if axis is None:
+      return self.constant(local)
+
+    def add(coordinate: tf.Tensor) -> tf.Tensor:
+      begin = tf.cast(coordinate, tf.uint64) * _u64(n * stride)
+      return on_slice.append_axes(begin, len(sizes)) + local
+
+    return self.map_trailing(add, self.processor_coordinate(axis))
 
   def positions(self, dim: Dimension, dtype: Any = tf.int32) -> Slices:
     """Each processor's part of 0, 1, ..., dim.size - 1."""
@@ -146,27 +180,6 @@ class MeshImpl(OriginalNames):
       return tf.cast(on_slice.append_axes(coordinate * n, 1) + local, dtype)
 
     return self.map_trailing(add, self.processor_coordinate(axis))
-
-  def _offset(self, mesh_axis: int, local: tf.Tensor, step: int) -> Slices:
-    def add(coordinate: tf.Tensor) -> tf.Tensor:
-      begin = tf.cast(coordinate, tf.uint64) * _u64(step)
-      return on_slice.append_axes(begin, local.shape.rank) + local
-
-    return self.map_trailing(add, self.processor_coordinate(mesh_axis))
-
-  def _add(self, x: Slices, y: Slices) -> Slices:
-    parts = [self.constant(v) if tf.is_tensor(v) else v for v in (x, y)]
-    rank = max(len(self.slice_sizes(p)) for p in parts)
-
-    def add(x: tf.Tensor, y: tf.Tensor) -> tf.Tensor:
-      return x + y
-
-    return self.map_trailing(add, *(self._pad_rank(p, rank) for p in parts))
-
-  def _pad_rank(self, x: Slices, rank: int) -> Slices:
-    sizes = self.slice_sizes(x)
-    full = [1] * (rank - len(sizes)) + sizes
-    return self.map_trailing(lambda x: on_slice.reshape(x, len(sizes), full), x)
 
   def constant(self, value: tf.Tensor) -> Slices:
     """The same value on every processor."""

@@ -29,6 +29,7 @@ class MeshLayout:
   def __init__(self, shape: ShapeLike, layout_rules: LayoutLike) -> None:
     self._shape = to_mesh_shape(shape)
     self._layout_rules = convert_to_layout_rules(layout_rules)
+    self._layouts: dict[Shape, TensorLayout] = {}  # those asked for before
 
   @property
   def shape(self) -> Shape:
@@ -57,7 +58,11 @@ class MeshLayout:
   def tensor_layout(self, shape: Any) -> TensorLayout:
     """How a shape, or the shape of a tensor, is split."""
     shape = getattr(shape, "shape", shape)
-    return self._layout_rules.tensor_layout(shape, self._shape)
+    layout = self._layouts.get(shape)
+    if layout is None:
+      layout = self._layout_rules.tensor_layout(shape, self._shape)
+      self._layouts[shape] = layout
+    return layout
 
   def axes(self, dims: Iterable[Dimension]) -> tuple[int, ...]:
     """The mesh axes that any of `dims` is split over, ascending."""

@@ -17,6 +17,8 @@ import statistics
 import numpy as np
 import tensorflow as tf
 
+from . import slices as on_slice
+
 _GAMMA = 0x9E3779B97F4A7C15  # 2^64 divided by the golden ratio, odd
 _ROUNDS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 _KNOT_BITS = 7  # knots of the normal quantile function in each binade
@@ -25,21 +27,28 @@ _KNOT_BITS = 7  # knots of the normal quantile function in each binade
 def mix(z: tf.Tensor) -> tf.Tensor:
   """The finaliser of SplitMix64: a bijection of uint64 that looks random."""
   for shift, factor in _ROUNDS:
-    z = (z ^ _shift_right(z, shift)) * tf.constant(factor, tf.uint64)
+    z = (z ^ _shift_right(z, shift)) * _u64(factor)
   return z ^ _shift_right(z, 31)
 
 
 def fold(key: tf.Tensor, value: tf.Tensor | int) -> tf.Tensor:
   """A key for the stream `value` (an integer) below `key`: uint64 scalar."""
   if isinstance(value, int):
-    value = tf.constant(value & (2**64 - 1), tf.uint64)
-  value = tf.cast(value, tf.uint64)
-  return mix(key + mix(value + tf.constant(_GAMMA, tf.uint64)))
+    return mix(key + _u64(_mix_number(value + _GAMMA)))
+  return mix(key + mix(tf.cast(value, tf.uint64) + _gamma()))
+
+
+def _mix_number(z: int) -> int:
+  """The same as `mix` of a number that is known."""
+  z &= 2**64 - 1
+  for shift, factor in _ROUNDS:
+    z = (z ^ (z >> shift)) * factor & (2**64 - 1)
+  return z ^ (z >> 31)
 
 
 def bits(key: tf.Tensor, index: tf.Tensor) -> tf.Tensor:
   """64 random bits for each position in `index` (uint64)."""
-  return mix(key + (index + tf.constant(1, tf.uint64)) * _gamma())
+  return mix(key + (index + _u64(1)) * _gamma())
 
 
 def uniform(random_bits: tf.Tensor) -> tf.Tensor:
@@ -87,15 +96,20 @@ def _interpolate(tail: tf.Tensor, quantiles: np.ndarray) -> tf.Tensor:
 
 
 def _shift_right(z: tf.Tensor, count: int) -> tf.Tensor:
-  return tf.bitwise.right_shift(z, tf.constant(count, tf.uint64))
+  return tf.bitwise.right_shift(z, _u64(count))
 
 
 def _mask(count: int) -> tf.Tensor:
-  return tf.constant(2**count - 1, tf.uint64)
+  return _u64(2**count - 1)
 
 
 def _gamma() -> tf.Tensor:
-  return tf.constant(_GAMMA, tf.uint64)
+  return _u64(_GAMMA)
+
+
+def _u64(value: int) -> tf.Tensor:
+  array = np.array(value & (2**64 - 1), np.uint64)
+  return tf.convert_to_tensor(on_slice.constant(array))
 
 
 def _first_knot() -> int:

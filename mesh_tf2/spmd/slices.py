@@ -6,12 +6,49 @@ there), so everything here counts axes from the back or is given their number.
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, MutableMapping, Sequence
+from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from ..core.shape import Shape
+
+# The constants of each TensorFlow graph, by dtype, shape and bytes.
+Constants = MutableMapping[Any, dict[Any, tf.Tensor]]
+_known: contextvars.ContextVar[Constants | None] = contextvars.ContextVar(
+  "constants", default=None
+)
+
+
+@contextlib.contextmanager
+def sharing_constants(known: Constants) -> Iterator[None]:
+  """Makes no constant twice within the block, where all is on one device.
+
+  A third of the nodes of a training step are shapes, axes and numbers, and few
+  of these differ.
+  """
+  token = _known.set(known)
+  try:
+    yield
+  finally:
+    _known.reset(token)
+
+
+def constant(value: Any) -> Any:
+  """A NumPy array or a list of integers, for TensorFlow's functions."""
+  known = _known.get()
+  if known is None or tf.executing_eagerly():
+    return value
+  array = value if isinstance(value, np.ndarray) else np.array(value, np.int32)
+  here = known.setdefault(tf.compat.v1.get_default_graph(), {})
+  key = array.dtype, array.shape, array.tobytes()
+  if key not in here:
+    here[key] = tf.constant(array)
+  return here[key]
 
 
 def transpose(x: tf.Tensor, order: Sequence[int]) -> tf.Tensor:
@@ -19,7 +56,8 @@ def transpose(x: tf.Tensor, order: Sequence[int]) -> tf.Tensor:
   if list(order) == list(range(len(order))):
     return x
   lead = x.shape.rank - len(order)
-  return tf.transpose(x, [*range(lead), *(lead + i for i in order)])
+  order = [*range(lead), *(lead + i for i in order)]
+  return tf.transpose(x, constant(order))
 
 
 def reshape(x: tf.Tensor, ndims: int, sizes: Sequence[int]) -> tf.Tensor:
@@ -27,7 +65,7 @@ def reshape(x: tf.Tensor, ndims: int, sizes: Sequence[int]) -> tf.Tensor:
   lead = x.shape.as_list()[: x.shape.rank - ndims]
   if x.shape.as_list() == [*lead, *sizes]:
     return x
-  return tf.reshape(x, [*lead, *sizes])
+  return tf.reshape(x, constant([*lead, *sizes]))
 
 
 def align(x: tf.Tensor, shape: Shape, target: Shape) -> tf.Tensor:
@@ -44,14 +82,14 @@ def align(x: tf.Tensor, shape: Shape, target: Shape) -> tf.Tensor:
 
 def append_axes(x: tf.Tensor, ndims: int) -> tf.Tensor:
   """Adds `ndims` axes of size 1 at the end."""
-  return tf.reshape(x, [*x.shape.as_list(), *[1] * ndims])
+  return tf.reshape(x, constant([*x.shape.as_list(), *[1] * ndims]))
 
 
 def prepend_axes(x: tf.Tensor, ndims: int, count: int) -> tf.Tensor:
   """Adds `count` axes of size 1 before the last `ndims` axes."""
   sizes = x.shape.as_list()
   at = len(sizes) - ndims
-  return tf.reshape(x, [*sizes[:at], *[1] * count, *sizes[at:]])
+  return tf.reshape(x, constant([*sizes[:at], *[1] * count, *sizes[at:]]))
 
 
 # TensorFlow's own slice and pad stop at eight axes; these take any number.

@@ -15,17 +15,20 @@ import string
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from ..core.layout import (
   pnum_to_processor_coordinates,
   processor_coordinates_to_pnum,
 )
-from ..core.shape import Shape
+from ..core.shape import Dimension, Shape
 from . import slices as on_slice
 from . import wide
 from .laid_out import LaidOutVariable, PendingSum, Slices
 from .mesh import MeshImpl
+
+_LARGEST_CONSTANT = 4096  # elements: larger ones are computed where they run
 
 _REDUCE = {
   "SUM": wide.reduce_sum,
@@ -78,6 +81,7 @@ class VirtualMeshImpl(MeshImpl):
 
   LaidOutTensor = VirtualSlices
   LaidOutVariable = VirtualVariable
+  is_one_device = True
   delays_sums = False  # nothing is sent, and partial sums are larger
 
   def slicewise(self, fn: Callable[..., Any], *xs: Slices) -> Any:
@@ -105,6 +109,23 @@ class VirtualMeshImpl(MeshImpl):
     """Runs `fn` once: the processors are further axes in front."""
     axes = _union(xs)
     return _wrap(fn(*(_with_axes(x, axes) for x in xs)), axes)
+
+  def map_points(
+    self,
+    fn: Callable[..., tf.Tensor],
+    xs: Sequence[Slices],
+    shapes: Sequence[Shape],
+    target: Shape,
+  ) -> Slices:
+    """Leaves axes of size 1 in front to TensorFlow's broadcasting."""
+    axes = _union(xs)
+    pairs = list(zip(xs, shapes, strict=True))
+    is_any_full = any(
+      len(x.axes) == len(axes) and len(s) == len(target) for x, s in pairs
+    )
+
+    ys = [_aligned(x, s, target, axes, is_any_full) for x, s in pairs]
+    return _wrap(fn(*ys), axes)
 
   def map_trailing_sum(
     self,
@@ -166,6 +187,18 @@ class VirtualMeshImpl(MeshImpl):
   def processor_coordinate(self, mesh_axis: int) -> Slices:
     """0, 1, ... along the mesh axis."""
     return VirtualSlices(tf.range(self.shape[mesh_axis].size), (mesh_axis,))
+
+  def _index_along(
+    self, dim: Dimension, stride: int, sizes: Sequence[int]
+  ) -> Slices:
+    if dim.size > _LARGEST_CONSTANT:
+      return super()._index_along(dim, stride, sizes)
+    index = np.arange(dim.size, dtype=np.uint64) * np.uint64(stride)
+    axis = self.tensor_dimension_to_mesh_axis(dim)
+    if axis is None:
+      return VirtualSlices(_to_tensor(index.reshape(sizes)), ())
+    index = index.reshape([self.shape[axis].size, *sizes])
+    return VirtualSlices(_to_tensor(index), (axis,))
 
   def slice_sizes(self, x: Slices) -> list[int]:
     """The trailing sizes."""
@@ -364,7 +397,36 @@ def _with_axes(x: VirtualSlices, axes: Sequence[int]) -> tf.Tensor:
   sizes = x.value.shape.as_list()
   own = iter(sizes)
   lead = [next(own) if a in x.axes else 1 for a in axes]
-  return tf.reshape(x.value, [*lead, *sizes[len(x.axes) :]])
+  full = [*lead, *sizes[len(x.axes) :]]
+  return tf.reshape(x.value, on_slice.constant(full))
+
+
+def _aligned(
+  x: VirtualSlices,
+  shape: Shape,
+  target: Shape,
+  axes: Sequence[int],
+  may_be_short: bool,
+) -> tf.Tensor:
+  """The tensor with axes of size 1 for what it lacks.
+
+  If it may be short, those that would be in front of all others are left out.
+  """
+  kept = target.keep(shape)
+  y = on_slice.transpose(x.value, [shape.index(d) for d in kept])
+  sizes = y.shape.as_list()
+  lead = dict(zip(x.axes, sizes, strict=False))
+  rest = iter(sizes[len(x.axes) :])
+  full = [lead.get(a, 1) for a in axes]
+  full += [next(rest) if d in shape else 1 for d in target]
+  missing = len(full) - len(sizes)
+  if full == sizes or (may_be_short and full == [1] * missing + sizes):
+    return y
+  return tf.reshape(y, on_slice.constant(full))
+
+
+def _to_tensor(x: np.ndarray) -> tf.Tensor:
+  return tf.convert_to_tensor(on_slice.constant(x))
 
 
 def _wrap(ys: Any, axes: tuple[int, ...]) -> Any:
@@ -376,4 +438,4 @@ def _move(x: tf.Tensor, source: int, target: int) -> tf.Tensor:
     return x
   order = [i for i in range(x.shape.rank) if i != source]
   order.insert(target, source)
-  return tf.transpose(x, order)
+  return tf.transpose(x, on_slice.constant(order))

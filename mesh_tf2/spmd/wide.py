@@ -13,6 +13,8 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
+from . import slices as on_slice
+
 _NARROW = (tf.bfloat16, tf.float16)
 _FEW = 64  # terms that may be added up in any dtype
 
@@ -26,8 +28,9 @@ def reduce_sum(x: tf.Tensor, axes: Sequence[int]) -> tf.Tensor:
   """`tf.reduce_sum` over some axes of static size."""
   terms = math.prod(x.shape[i] for i in axes)
   if not is_long(x.dtype, terms):
-    return tf.reduce_sum(x, axes)
-  return tf.cast(tf.reduce_sum(tf.cast(x, tf.float32), axes), x.dtype)
+    return tf.reduce_sum(x, on_slice.constant(axes))
+  total = tf.reduce_sum(tf.cast(x, tf.float32), on_slice.constant(axes))
+  return tf.cast(total, x.dtype)
 
 
 def add_all(xs: Sequence[tf.Tensor]) -> tf.Tensor:
