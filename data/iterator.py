@@ -110,11 +110,16 @@ class CheckpointableIterator:
 
 
 def _saved_description(path: str) -> str:
-  reader = tf.train.load_checkpoint(path)
-  name = "description/.ATTRIBUTES/VARIABLE_VALUE"
-  if not reader.has_tensor(name):
-    raise ValueError(f"{path} holds no data position")
-  return str(reader.get_tensor(name).decode())
+  try:
+    (description,) = tf.raw_ops.RestoreV2(
+      prefix=path,
+      tensor_names=["description/.ATTRIBUTES/VARIABLE_VALUE"],
+      shape_and_slices=[""],
+      dtypes=[tf.string],
+    )
+  except tf.errors.NotFoundError:
+    raise ValueError(f"{path} holds no data position") from None
+  return str(description.numpy().decode())
 
 
 def _flatten(spec: Any) -> dict[str, Any]:

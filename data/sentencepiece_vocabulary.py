@@ -4,12 +4,12 @@ Kudo and Richardson, "SentencePiece: A simple and language independent subword
 tokenizer and detokenizer for Neural Text Processing", EMNLP 2018.
 """
 
-import pathlib
 from collections.abc import Iterable, Sequence
 
 import gin
 import sentencepiece
 
+from .files import is_file, open_binary
 from .vocabulary import EOS_ID, PAD_ID, UNK_ID, Vocabulary
 
 _MODULE = "mesh_tf2.transformer.vocabulary"
@@ -98,14 +98,15 @@ def get_sentencepiece_vocabulary(
 
 
 def _load(model_file: str) -> sentencepiece.SentencePieceProcessor:
-  if not pathlib.Path(model_file).is_file():
+  if not is_file(model_file):
     raise FileNotFoundError(
       f"SentencePiece model {model_file}: no such file; train one with "
       "python -m mesh_tf2.data.train_sentencepiece --input=TEXT "
       f"--model={model_file} --vocab_size=8000"
     )
   try:
-    return sentencepiece.SentencePieceProcessor(model_file=model_file)
+    with open_binary(model_file) as file:
+      return sentencepiece.SentencePieceProcessor(model_proto=file.read())
   except (RuntimeError, OSError) as error:
     raise ValueError(
       f"{model_file} cannot be read as a SentencePiece model: {error}"

@@ -8,13 +8,13 @@ N being the code point. Then the longest subword is taken, again and again.
 """
 
 import itertools
-import pathlib
 import re
 import unicodedata
 from collections.abc import Iterable
 
 import gin
 
+from .files import is_file, joined, open_binary
 from .vocabulary import Vocabulary
 
 _ESCAPED = re.compile(r"\\u|\\\\|\\([0-9]+);")
@@ -34,10 +34,10 @@ class T2tVocabulary(Vocabulary):
       FileNotFoundError: if there is no such file.
       ValueError: if it lists no subwords.
     """
-    path = pathlib.Path(filepath)
-    if not path.is_file():
+    if not is_file(filepath):
       raise FileNotFoundError(f"Tensor2Tensor vocabulary {filepath}: no file")
-    text = path.read_bytes().decode("utf-8").removesuffix("\n")
+    with open_binary(filepath) as file:
+      text = file.read().decode("utf-8").removesuffix("\n")
     self._subwords = [_unquoted(line) for line in text.split("\n")]
     if len(self._subwords) < 3:
       raise ValueError(
@@ -104,7 +104,7 @@ def get_t2t_vocabulary(
   data_dir: str = gin.REQUIRED, vocabulary_filename: str = gin.REQUIRED
 ) -> T2tVocabulary:
   """A vocabulary for `run.vocabulary` in a gin file, from a T2T file."""
-  return T2tVocabulary(str(pathlib.Path(data_dir, vocabulary_filename)))
+  return T2tVocabulary(joined(data_dir, vocabulary_filename))
 
 
 def _unquoted(line: str) -> str:

@@ -7,16 +7,13 @@ python -m mesh_tf2.data.train_sentencepiece \
 import argparse
 import io
 import itertools
-import os
-import pathlib
 import re
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 
 import sentencepiece
 
-from .files import resolve_files
+from .files import resolve_files, write_binary
 from .text_file import TextFile
 from .vocabulary import EOS_ID, PAD_ID, UNK_ID
 
@@ -83,8 +80,9 @@ def train_sentencepiece(  # noqa: PLR0913
       raise KeyboardInterrupt from None
     raise ValueError(_explain(str(error), vocab_size)) from error
   prefix = model_prefix.removesuffix(".model")
-  _write(f"{prefix}.vocab", _list_of_pieces(model.getvalue()))
-  return _write(f"{prefix}.model", model.getvalue())
+  write_binary(f"{prefix}.vocab", _list_of_pieces(model.getvalue()))
+  write_binary(f"{prefix}.model", model.getvalue())
+  return f"{prefix}.model"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -164,20 +162,6 @@ def _list_of_pieces(model: bytes) -> bytes:
     for i in range(processor.get_piece_size())
   ]
   return "".join(lines).encode()
-
-
-def _write(path: str, content: bytes) -> str:
-  """Writes beside the file and renames, so that no half of it is ever seen."""
-  folder = pathlib.Path(path).parent
-  folder.mkdir(parents=True, exist_ok=True)
-  with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
-    file.write(content)
-    file.flush()
-    os.fsync(file.fileno())
-  temporary = pathlib.Path(file.name)
-  temporary.chmod(0o644)
-  temporary.replace(path)
-  return path
 
 
 if __name__ == "__main__":

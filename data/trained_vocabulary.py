@@ -1,10 +1,10 @@
 """A SentencePiece vocabulary that is trained when it is first asked for."""
 
-import pathlib
 from collections.abc import Iterator
 
 import gin
 
+from .files import is_file, joined
 from .sentencepiece_vocabulary import SentencePieceVocabulary
 from .text_source import TextSource
 from .train_sentencepiece import train_sentencepiece
@@ -37,18 +37,17 @@ def trained_sentencepiece_vocabulary(
     ValueError: there is a vocabulary of another size in the directory; or the
       text is too small for `vocab_size`.
   """
-  path = pathlib.Path(directory) / FILE_NAME
-  if not path.exists():
-    path.parent.mkdir(parents=True, exist_ok=True)
+  path = joined(directory, FILE_NAME)
+  if not is_file(path):
     sentences = _sentences(source, dataset_split)
     train_sentencepiece(
       sentences,
-      str(path),
+      path,
       vocab_size,
       split_digits=split_digits,
       max_sentences=max_sentences,
     )
-  vocabulary = SentencePieceVocabulary(str(path))
+  vocabulary = SentencePieceVocabulary(path)
   if vocabulary.vocab_size != vocab_size:
     raise ValueError(
       f"{path} has {vocabulary.vocab_size} pieces, vocab_size is {vocab_size}; "
