@@ -8,7 +8,7 @@ import os
 import pathlib
 import tempfile
 from collections.abc import Sequence
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 import tensorflow as tf
 
@@ -85,7 +85,7 @@ class _Unzipped(gzip.GzipFile):
   """Closes the file below it, too."""
 
   def close(self) -> None:
-    below = self.fileobj
+    below: Any = self.fileobj
     super().close()
     if below is not None:
       below.close()
