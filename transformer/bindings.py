@@ -13,6 +13,7 @@ import gin
 
 import mesh_tf2 as mtf
 from mesh_tf2.data import configurables  # noqa: F401  registers
+from mesh_tf2.passes.rewrites import rewrite_stack_variables
 
 from . import schedules  # noqa: F401  registers
 from .layers import (  # noqa: F401  registers
@@ -35,12 +36,18 @@ from .vocab import embedding  # noqa: F401  registers
 
 OPTIMIZE = "mesh_tf2.optimize"
 LAYERS = "mesh_tf2.layers"
+OPS = "mesh_tf2.ops"
 
 adafactor_decay_rate_pow = gin.external_configurable(
   mtf.optimize.adafactor_decay_rate_pow, module=OPTIMIZE
 )
 adafactor_decay_rate_adam = gin.external_configurable(
   mtf.optimize.adafactor_decay_rate_adam, module=OPTIMIZE
+)
+setattr(  # noqa: B010  mypy does not know the method
+  mtf.Graph,
+  "rewrite_stack_variables",
+  gin.external_configurable(rewrite_stack_variables, module=OPS),
 )
 compute_lr_for_step = gin.external_configurable(
   mtf.optimize.compute_lr_for_step, module=OPTIMIZE

@@ -15,6 +15,12 @@ import tokenize
 ORIGINAL = "mesh_tensorflow"
 OURS = "mesh_tf2"
 
+# The original has a second copy of this function in another module; here both
+# names stand for one. From module and name to the module.
+MOVED = {
+  ("optimize", "product_learning_rate"): "transformer.learning_rate_schedules"
+}
+
 
 class GinFileError(ValueError):
   """A mistake in a gin file or a gin parameter, told in a line or two."""
@@ -98,8 +104,9 @@ Statement = Include | Import | Block | Binding
 def statements(text: str, file: str) -> collections.abc.Iterator[Statement]:
   """Cuts the text of a gin file into statements.
 
-  Names that begin with `mesh_tensorflow.` come out with `mesh_tf2.` instead;
-  comments and strings stay as they are.
+  Names that begin with `mesh_tensorflow.` come out with `mesh_tf2.` instead,
+  and those in `MOVED` under their one module; comments and strings stay as they
+  are.
 
   Args:
     text: what the file holds.
@@ -156,12 +163,16 @@ class _Line:
     first, last = tokens[0], tokens[-1]
     rows = self.lines[first.start[0] - 1 : last.end[0]]
     rows[-1] = rows[-1][: last.end[1]]
-    followed = zip(tokens, self.tokens[begin + 1 :], strict=False)
-    for token, after in reversed(list(followed)):
-      if token.string == ORIGINAL and after.string == ".":
+    followed = zip(
+      tokens, self.tokens[begin + 1 :], self.tokens[begin + 2 :], strict=False
+    )
+    for token, dot, member in reversed(list(followed)):
+      old = token.string
+      new = OURS if old == ORIGINAL else MOVED.get((old, member.string))
+      if new and dot.string == ".":
         row, column = token.start[0] - first.start[0], token.start[1]
-        rest = rows[row][column + len(ORIGINAL) :]
-        rows[row] = rows[row][:column] + OURS + rest
+        rest = rows[row][column + len(old) :]
+        rows[row] = rows[row][:column] + new + rest
     rows[0] = rows[0][first.start[1] :]
     return "".join(rows)
 

@@ -112,6 +112,16 @@ def test_a_selector_of_the_original_stands_for_one_thing(selector, name):
   assert gin_names.matches(selector) == [name]
 
 
+def test_limits_of_stacks_reach_the_graph():
+  gin.bind_parameter("rewrite_stack_variables.max_combined_variable_size", 2)
+  graph = mtf.Graph()
+  mesh = mtf.Mesh(graph, "mesh")
+  for name in "abc":
+    mtf.get_variable(mesh, name, "d:1")
+  graph.rewrite_stack_variables()
+  assert [v.full_name for v in graph.all_variables] == ["stacked/a", "c"]
+
+
 def test_the_number_of_steps_reaches_the_rates_of_single_variables():
   gin.bind_parameter("compute_lr_for_step.train_steps", 50)
   optimizer = gin.get_configurable("AdamWithMultiLRSchedule")(

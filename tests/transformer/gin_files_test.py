@@ -210,6 +210,23 @@ def test_strings_and_comments_that_name_the_original_stay(parse):
   }
 
 
+def test_both_names_of_a_product_of_rates_stand_for_one_thing(parse):
+  one = "mesh_tf2.transformer.learning_rate_schedules.product_learning_rate"
+  for name in (
+    "optimize.product_learning_rate",
+    "mesh_tensorflow.optimize.product_learning_rate",
+    "learning_rate_schedules.product_learning_rate",
+  ):
+    gin.clear_config()
+    parse(
+      f"{name}.factors = [0.5]\nrun.optimizer = @{name}\n",
+      finalize_config=False,
+    )
+    assert gin.query_parameter(f"{one}.factors") == [0.5]
+    value = gin.query_parameter("run.optimizer")
+    assert gin.get_configurable(value.selector) is gin.get_configurable(one)
+
+
 def test_an_operative_config_reads_back(parse):
   parse()
   run = gin.get_configurable("mesh_tf2.transformer.utils.run")
