@@ -81,7 +81,8 @@ def in_slot_layout(x: Tensor) -> Tensor:
   rule splits slots over what it is summed over, each processor gets its part.
   """
   known = _known(x)
-  if x not in known:
+  # What was made inside a loop is not part of the program around it.
+  if x not in known or known[x].operation not in x.graph.operations:
     known[x] = reshape(x, slot_shape(x.shape))
   return known[x]
 

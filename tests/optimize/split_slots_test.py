@@ -106,6 +106,58 @@ def test_split_slots_train_the_same_on_a_list_of_devices():
   np.testing.assert_allclose(losses, whole("adamw")[0], rtol=1e-5)
 
 
+@pytest.mark.parametrize("optimizer", ["adamw", "adafactor"])
+def test_variables_that_are_split_already_keep_their_slots(optimizer):
+  shape = mtf.convert_to_shape(f"experts:4 width:{WIDTH} hidden:{HIDDEN}")
+  sizes = shape.to_integer_list
+  values = []
+  for mesh_shape, layout in (("", ""), ("x:4", "experts:x;slot_width:x")):
+    program = mtf.Program(mesh_shape, layout)
+
+    @program.function
+    def train(mesh, g, h):
+      w = mtf.get_variable(mesh, "w", shape, initializer=1.0)
+      b = mtf.get_variable(mesh, "b", shape[1:], initializer=1.0)
+      grads = [
+        mtf.import_tf_tensor(mesh, x, y.shape) for x, y in ((g, w), (h, b))
+      ]
+      OPTIMIZERS[optimizer]().apply_grads(grads, [w, b])
+      return ()
+
+    for step in range(STEPS):
+      rng = np.random.RandomState(step)
+      train(*(np.float32(rng.standard_normal(n)) for n in (sizes, sizes[1:])))
+    values.append({n: v.numpy() for n, v in program.variables.items()})
+  for name, value in values[0].items():
+    np.testing.assert_allclose(
+      values[1][name], value, rtol=1e-4, atol=1e-6, err_msg=name
+    )
+  suffix = {"adamw": "/adam_m", "adafactor": "_slot_m"}[optimizer]
+  assert slices_of(program, "w" + suffix) == [1, WIDTH, HIDDEN]
+  assert slices_of(program, "b" + suffix) == [WIDTH // 4, HIDDEN]
+
+
+def test_a_norm_inside_of_a_loop_does_not_disturb_the_optimizer():
+  program = mtf.Program("x:2", "a:x")
+
+  @program.function
+  def train(mesh):
+    w = mtf.get_variable(mesh, "w", "a:4", initializer=1.0)
+    g = w * 2
+    i, total = mtf.while_loop(
+      lambda i, total: mtf.less(i, 3),
+      lambda i, total: [i + 1, total + mtf.optimize.global_norm([g])],
+      [mtf.zeros(mesh, [], dtype=tf.int32), mtf.zeros(mesh, [])],
+    )
+    mtf.optimize.MomentumOptimizer(0.5, 0.0).apply_grads([g], [w])
+    return i, total
+
+  i, total = train()
+  assert int(i) == 3
+  np.testing.assert_allclose(total, 12.0, rtol=1e-6)
+  np.testing.assert_array_equal(program.variables["w"].numpy(), 0.0)
+
+
 def slices_of(program, name):
   variable = program.store[name]
   return program.mesh_impl.slice_sizes(variable.read())
