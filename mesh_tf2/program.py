@@ -24,12 +24,14 @@ from .core.shape import Shape, ShapeLike
 from .ops.variables import Variable
 from .spmd import random_bits
 from .spmd.communicators.collective_ops import communicator_of
+from .spmd.communicators.tpu import TpuOps
 from .spmd.cost import program_cost, trace_without_values
 from .spmd.cost_report import Cost
 from .spmd.laid_out import LaidOutVariable
 from .spmd.lowering import Lowering, check_layout, needed
 from .spmd.mesh import MeshImpl
 from .spmd.placement import PlacementMeshImpl
+from .spmd.processes import Processes
 from .spmd.simd import SimdMeshImpl
 from .spmd.unused import unused
 from .spmd.virtual import VirtualMeshImpl
@@ -43,9 +45,9 @@ class Program:
     layout: `"batch:rows;hidden:cols"`.
     seed: of initial values and random numbers, an int of 64 bits.
     devices: a device for each processor, in row-major order.
-    strategy: a `MirroredStrategy` or `MultiWorkerMirroredStrategy`, whose
-      replicas are the processors, in row-major order. Without it and `devices`,
-      the mesh is a virtual one on one device.
+    strategy: a `MirroredStrategy`, `MultiWorkerMirroredStrategy` or
+      `TPUStrategy`, whose replicas are the processors, in row-major order.
+      Without it and `devices`, the mesh is a virtual one on one device.
     strict: whether a layout rule or mesh dimension that splits nothing is an
       error instead of a warning.
 
@@ -109,19 +111,32 @@ class Program:
     """The variables made so far, by full name."""
     return {n: ProgramVariable(self, n) for n in self.store}
 
+  @property
+  def processes(self) -> Processes:
+    """The processes that run it, and which of them this is."""
+    return self.mesh_impl.processes
+
   # Checkpoints.
 
   def save(self, path: str) -> None:
     """Writes all variables, the step and the seed, slice by slice.
 
+    Of several processes, each writes what its own processors hold, to a folder
+    that all of them see; all must call it.
+
     Args:
       path: the prefix of the checkpoint's files, `"dir/model.ckpt-100"`.
     """
-    checkpoint.write(path, self._saved_slices())
+    processes = self.mesh_impl.processes
+    if processes.count == 1:
+      checkpoint.write(path, self._saved_slices())
+    else:
+      checkpoint.write_together(path, self._saved_slices(), processes)
 
   def _saved_slices(self) -> Any:
-    yield checkpoint.Slice(STEP_NAME, (), (), self.step.read_value())
-    yield checkpoint.Slice(SEED_NAME, (), (), self.seed.read_value())
+    if self.mesh_impl.processes.is_first:
+      yield checkpoint.Slice(STEP_NAME, (), (), self.step.read_value())
+      yield checkpoint.Slice(SEED_NAME, (), (), self.seed.read_value())
     for name, variable in self.store.items():
       spec = variable.spec
       full = tuple(spec.shape.to_integer_list)
@@ -317,7 +332,8 @@ def _mesh_impl(
   if devices is not None and strategy is not None:
     raise ValueError("give a program devices or a strategy, not both")
   if strategy is not None:
-    communicator = communicator_of(strategy)
+    is_tpu = isinstance(strategy, tf.distribute.TPUStrategy)
+    communicator = TpuOps() if is_tpu else communicator_of(strategy)
     return SimdMeshImpl(mesh_shape, layout, strategy, communicator)
   if devices is not None:
     return PlacementMeshImpl(mesh_shape, layout, devices)

@@ -10,6 +10,7 @@ what can be set. A mistake in them is a line on standard error and exit code 1.
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -21,7 +22,7 @@ from absl import app, flags
 from mesh_tf2.core import quiet
 
 from . import gin_files
-from .run import entry
+from .run import entry, strategies
 from .run.messages import show_messages
 from .run.mistakes import mistake
 
@@ -92,6 +93,7 @@ def _run(arguments: Sequence[str]) -> None:
     )
   for module in _MODULE_IMPORT.value:
     _import(module)
+  strategies.join_cluster(os.environ.get("TF_CONFIG"))
   if _MODEL_DIR.value:
     # Files may name what they keep with the model: %model_dir.
     gin.bind_parameter("model_dir/gin.macro.value", _MODEL_DIR.value)

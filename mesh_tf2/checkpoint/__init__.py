@@ -13,3 +13,4 @@ from .directory import CheckpointDirectory as CheckpointDirectory
 from .directory import step_of as step_of
 from .errors import DamagedCheckpointError as DamagedCheckpointError
 from .reader import Reader as Reader
+from .together import write_together as write_together

@@ -19,6 +19,7 @@ from ..core.layout import LayoutLike, pnum_to_processor_coordinates
 from ..core.shape import Shape, ShapeLike
 from .laid_out import Collective, LaidOutVariable, Slices
 from .mesh_layout import MeshLayout
+from .processes import Processes
 
 
 class Instructions(MeshLayout, abc.ABC):
@@ -39,6 +40,7 @@ class Instructions(MeshLayout, abc.ABC):
     self._is_observed = True
     self._runs: tf.Variable | None = None
     self.variable_store: dict[str, LaidOutVariable] = {}
+    self.processes = Processes()
 
   @property
   def supports_control_dependencies(self) -> bool:

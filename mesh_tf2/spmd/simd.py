@@ -25,6 +25,7 @@ from ..core.shape import Shape, ShapeLike
 from .communicators.base import Communicator
 from .laid_out import LaidOutVariable, Slices
 from .mesh import MeshImpl
+from .processes import Cluster
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,6 +106,14 @@ class SimdMeshImpl(MeshImpl):
       )
     self._strategy = strategy
     self._communicator = communicator
+    numbers = self._local_numbers()
+    if len(numbers) < self.size:
+      self.processes = Cluster(
+        numbers[0] // len(numbers), self.size // len(numbers), self._largest
+      )
+      self._agree = tf.function(
+        functools.partial(self.run, self._largest_of_all), autograph=False
+      )
 
   needs_variables_first = True
 
@@ -138,6 +147,16 @@ class SimdMeshImpl(MeshImpl):
       tf.nest.pack_sequence_as(results, [values[i] for values in flat])
       for i in range(count)
     ]
+
+  def _largest(self, value: int) -> int:
+    values = self._strategy.experimental_distribute_values_from_function(
+      lambda context: tf.constant(value, tf.int32)
+    )
+    return int(self._agree(values))
+
+  def _largest_of_all(self, value: tf.Tensor) -> tf.Tensor:
+    everybody = [list(range(self.size))]
+    return self._communicator.allreduce(value, everybody, "MAX")
 
   def made_on_processors(self, fn: Callable[[], Slices]) -> LocalSlices:
     """What `fn` makes on every processor of this process."""

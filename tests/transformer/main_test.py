@@ -85,7 +85,7 @@ def test_a_model_is_trained_and_then_scored(call, tmp_path, capsys):
   assert (
     "run.autostack is without effect: variables are kept one by one" in told
   )
-  assert "mesh [] (1 processor on one CPU), layout none, " in told
+  assert "mesh [] (1 processor; runs on CPU:0), layout none, " in told
   assert "float32), batch 4 x (targets 32), seed 0" in told
   assert call(folder) == 0
   assert "step 2 is reached already" in capsys.readouterr().err
@@ -152,7 +152,7 @@ MISTAKES = [
   ),
   (["--gin_param=run.batch_size = ('tokens_per_batch', 33)"], "a rest of 1"),
   (["--gin_param=data_dir = '/nowhere'"], "/nowhere/train.txt"),
-  (["--tpu=mine"], "runs on CPU and GPU meshes; leave --tpu out"),
+  (["--tpu=mine"], "what is installed here runs no TPU; install mesh_tf2[tpu]"),
   (["--module_import=no.such"], "--module_import=no.such: there is no such"),
   (["models/tiny.gin"], "did you mean --gin_file=models/tiny.gin?"),
 ]

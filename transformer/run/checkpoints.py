@@ -59,11 +59,16 @@ class Checkpoints:
   ) -> None:
     """Saves all that a run needs to go on, and removes what is not to be kept.
 
+    All processes that run the program must call it.
+
     Args:
       program: has the variables, the step and the seed.
       data: has the position in the data.
       skipped: how many steps have been left out.
     """
+    if not program.processes.is_first:
+      program.save(self._directory.path(int(program.step)))
+      return
     with self._directory.saving(int(program.step)) as prefix:
       data.save(_data(prefix))
       with tf.io.gfile.GFile(_notes(prefix), "w") as file:

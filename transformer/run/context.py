@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
+from absl import logging
 
 import mesh_tf2 as mtf
 from mesh_tf2.data.vocabulary import inputs_vocabulary, targets_vocabulary
@@ -41,8 +42,8 @@ class Context:
       v.shape.size for v in self.program.variables.values() if v.trainable
     )
     return (
-      f"mesh [{mesh}] ({mesh.size} processor{'s' * (mesh.size > 1)} on "
-      f"{_devices(machine.devices)}), layout "
+      f"mesh [{mesh}] ({mesh.size} processor{'s' * (mesh.size > 1)}; "
+      f"{machine.line or _devices(machine.devices)}), layout "
       f"{str(machine.layout_rules) or 'none'}, {parameters:,} parameters in "
       f"{self.variable_dtype.slice_dtype.name} (activations "
       f"{self.variable_dtype.activation_dtype.name}), batch "
@@ -60,6 +61,8 @@ def prepare(settings: Settings) -> Context:
     devices=machine.devices,
     strategy=machine.strategy,
   )
+  if not program.processes.is_first:
+    logging.set_verbosity(logging.WARNING)  # the first one tells the rest
   model = build_model(
     settings.model_type,
     inputs_vocabulary(settings.vocabulary).vocab_size,

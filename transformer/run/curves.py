@@ -16,13 +16,13 @@ class Curves:
   """Collects the metrics of steps, and writes a point for many of them.
 
   Args:
-    directory: of the event file.
+    directory: of the event file; None to write none.
     clock: seconds from some moment on.
   """
 
   def __init__(
     self,
-    directory: str,
+    directory: str | None,
     clock: Callable[[], float] = time.monotonic,
   ) -> None:
     self._scalars = Scalars(directory)

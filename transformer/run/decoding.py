@@ -40,6 +40,11 @@ class Decoder:
       )
     self._decode = context.program.function(self._graph)
 
+  @property
+  def is_first(self) -> bool:
+    """Whether it is up to this process to write what is decoded."""
+    return self._context.program.processes.is_first
+
   def build(self) -> None:
     """Makes the variables that decoding needs."""
     rows = [self._context.settings.batch_size, self._length()]

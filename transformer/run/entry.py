@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from mesh_tf2.data.vocabulary import Vocabularies
 
 from ..schedules import Schedule
 from .batch_sizes import BatchSize, auto_train_steps, compute_batch_size
+from .devices import Kind, Wanted, choose
 from .evaluate import evaluate_checkpoints
 from .infer import infer_checkpoints
 from .mesh_shapes import MODULE
@@ -28,6 +30,7 @@ from .settings import (
   required,
   schedule,
 )
+from .strategies import devices_here, strategy_of
 from .train import train
 from .train_evaluate import train_and_evaluate
 from .variable_filter import VariableFilter
@@ -106,6 +109,7 @@ def run(  # noqa: PLR0913  names of the original, and their order
   seed: int = 0,
   log_steps: int = 100,
   skip_nonfinite_steps: bool = False,
+  strategy: str | None = None,
 ) -> None:
   """Trains, evaluates or applies a model; its parameters are set in gin files.
 
@@ -159,6 +163,8 @@ def run(  # noqa: PLR0913  names of the original, and their order
     log_steps: steps between points of the curves, and lines of a log.
     skip_nonfinite_steps: leave out, and count, the steps whose loss or gradient
       is infinite or not a number, instead of stopping.
+    strategy: "virtual", "placement", "mirrored", "multi_worker" or "tpu"; None
+      to choose by what there is. See `devices.choose`.
 
   Raises:
     ValueError: a value makes no sense.
@@ -166,17 +172,19 @@ def run(  # noqa: PLR0913  names of the original, and their order
   """
   given = locals()
   _note_parameters_without_effect(given)
-  if tpu:
-    raise ValueError(
-      f"--tpu={tpu}: this build runs on CPU and GPU meshes; leave --tpu out"
-    )
   if ensemble_inputs:
     raise ValueError("run.ensemble_inputs: there are no ensembles yet")
+  mesh = mtf.convert_to_shape(mesh_shape or "")
+  tf_config = os.environ.get("TF_CONFIG")
+  here = devices_here(tf_config)
+  choice = choose(Wanted(mesh, here, mesh_devices, strategy, tpu, tf_config))
   machine = Machine(
-    mesh_shape=mtf.convert_to_shape(mesh_shape or ""),
+    mesh_shape=mesh,
     layout_rules=mtf.convert_to_layout_rules(layout_rules or ""),
-    devices=mesh_devices,
+    devices=choice.devices if choice.kind is Kind.PLACEMENT else None,
     seed=seed,
+    strategy=strategy_of(choice, mesh),
+    line=choice.line,
   )
   row = lengths(sequence_length)
   size = compute_batch_size(

@@ -108,10 +108,13 @@ class Evaluator:
     self, context: Context, decoder: Decoder, task: EvalDataset
   ) -> None:
     self._settings = context.settings
+    self._speaks = context.program.processes.is_first
     self._decoder = decoder
     self._task = task
     self._pairs = eval_model(context.settings, task)
-    self._results = Results(context.settings, task.name)
+    self._results = Results(
+      context.settings, task.name, context.program.processes.is_first
+    )
 
   def evaluate(self, step: int) -> Translations:
     """Translates, scores, prints the scores, writes files and curves."""
@@ -130,10 +133,11 @@ class Evaluator:
       self._results.write_lines(f"{step}_predictions", predictions)
     more = self._more_metrics(found)
     self._results.write_metrics(step, {**found.metrics(), **more})
-    split = self._settings.evaluation.split
-    print(f"{self._task.name}, split {split!r}, step {step}: {found}")
-    for name, value in more.items():
-      print(f"{name} {value:.4g}")
+    if self._speaks:
+      split = self._settings.evaluation.split
+      print(f"{self._task.name}, split {split!r}, step {step}: {found}")
+      for name, value in more.items():
+        print(f"{name} {value:.4g}")
     return found
 
   def _more_metrics(self, found: Translations) -> dict[str, float]:

@@ -18,17 +18,20 @@ class Scalars:
   """Writes scalars to an event file.
 
   Args:
-    directory: where the file is made; it is made with the first scalar.
+    directory: where the file is made; it is made with the first scalar. None
+      to write nothing, as all processes but the first do.
   """
 
-  def __init__(self, directory: pathlib.Path | str) -> None:
-    self._directory = str(directory)
+  def __init__(self, directory: pathlib.Path | str | None) -> None:
+    self._directory = directory
     self._writer: tf.summary.SummaryWriter | None = None
 
   def write(self, step: int, values: Mapping[str, float]) -> None:
     """Adds one point to the curve of each name."""
+    if self._directory is None:
+      return
     if self._writer is None:
-      self._writer = tf.summary.create_file_writer(self._directory)
+      self._writer = tf.summary.create_file_writer(str(self._directory))
     with self._writer.as_default(step=step):
       for name, value in values.items():
         tf.summary.write(

@@ -50,6 +50,7 @@ def decode_from_file(
   answers = [""] * len(lines)
   for i, text in zip(full, decoded, strict=True):
     answers[i] = text
-  path = f"{output_filename}-{step}"
-  write_lines(path, answers)
-  logging.info("decoded %d lines to %s", len(lines), path)
+  if decoder.is_first:
+    path = f"{output_filename}-{step}"
+    write_lines(path, answers)
+    logging.info("decoded %d lines to %s", len(lines), path)

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from mesh_tf2.spmd.processes import Processes
+
 from .train_step import METRICS
 
 LOOK_SECONDS = 2.0
@@ -29,6 +31,7 @@ class StepLoop:
     skip_nonfinite: goes on after a step whose loss or gradient is infinite or
       not a number. Otherwise such a step is the last of its call.
     most: the most steps in a call.
+    processes: that run the steps together.
     clock: seconds from some moment on.
   """
 
@@ -37,11 +40,13 @@ class StepLoop:
     step_fn: Callable[[Any], Mapping[str, tf.Tensor]],
     skip_nonfinite: bool,
     most: int,
+    processes: Processes | None = None,
     clock: Callable[[], float] = time.monotonic,
   ) -> None:
     self._step_fn = step_fn
     self._skip_nonfinite = skip_nonfinite
     self._most = most
+    self._processes = processes or Processes()
     self._clock = clock
     self._function = tf.function(self._several, autograph=False)
     self._at_once = 1
@@ -58,7 +63,8 @@ class StepLoop:
       For each of `METRICS` an array with an element for each step that was
       done.
     """
-    count = min(self._at_once, *(n - step % n for n in stops))
+    at_once = -self._processes.largest(-self._at_once)
+    count = min(at_once, *(n - step % n for n in stops))
     begin = self._clock()
     metrics = self._function(iterator, tf.constant(count))
     arrays = {name: x.numpy() for name, x in metrics.items()}

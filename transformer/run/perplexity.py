@@ -47,7 +47,8 @@ class Perplexity:
     self._scorer = Scorer(
       context, task.dataset_fn(sequence_length=settings.sequence_length)
     )
-    self._results = Results(settings, task.name)
+    self._speaks = context.program.processes.is_first
+    self._results = Results(settings, task.name, self._speaks)
 
   def build(self) -> None:
     """Makes the variables that scoring needs."""
@@ -57,7 +58,8 @@ class Perplexity:
     """Scores, prints the score, and adds it to the curves."""
     score = self._scorer.score(self._max_batches)
     self._results.write_metrics(step, score.metrics())
-    print(f"{self._title}, step {step}: {describe(score)}")
+    if self._speaks:
+      print(f"{self._title}, step {step}: {describe(score)}")
     return score
 
 

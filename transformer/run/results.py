@@ -19,15 +19,18 @@ class Results:
   Args:
     settings: name the directory.
     task: a name for what is evaluated.
+    writes: whether anything is written; of several processes the first does.
   """
 
-  def __init__(self, settings: Settings, task: str) -> None:
+  def __init__(self, settings: Settings, task: str, writes: bool) -> None:
     self.directory = settings.evaluation.directory
-    self._task = task
-    self._scalars = Scalars(self.directory)
+    self._task, self._writes = task, writes
+    self._scalars = Scalars(self.directory if writes else None)
 
   def write_lines(self, name: str, lines: Iterable[str]) -> None:
     """Writes `<task>_<name>`."""
+    if not self._writes:
+      return
     tf.io.gfile.makedirs(self.directory)
     write_lines(f"{self.directory}/{self._task}_{name}", lines)
 

@@ -52,6 +52,7 @@ class Machine:
     layout_rules: which tensor dimensions are split over which of the mesh's.
     devices: one for each processor; None for a virtual mesh on one device.
     strategy: has a replica for each processor; None for one of the above.
+    line: the same for a person; nothing to have the program say it itself.
     seed: of initial values, dropout, and the order of the data.
   """
 
@@ -60,6 +61,7 @@ class Machine:
   devices: Sequence[str] | None
   seed: int
   strategy: tf.distribute.Strategy | None = None
+  line: str = ""
 
   def __post_init__(self) -> None:
     if self.devices is not None and len(self.devices) != self.mesh_shape.size:

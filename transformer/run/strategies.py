@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 from collections.abc import Callable
 
 import tensorflow as tf
@@ -96,6 +97,11 @@ def _joined() -> tf.distribute.Strategy:
 def _tpu(runs_on: RunsOn, mesh: mtf.Shape) -> tf.distribute.Strategy:
   """Connects to the TPU, and lays the mesh over its torus."""
   tpu = runs_on.tpu or "local"
+  if importlib.util.find_spec("libtpu") is None:
+    raise ValueError(
+      f"--tpu={tpu}: what is installed here runs no TPU; install mesh_tf2[tpu] "
+      "on the machine that has it, or leave --tpu out"
+    )
   try:
     resolver = tf.distribute.cluster_resolver.TPUClusterResolver(tpu)
     if tpu != "local":

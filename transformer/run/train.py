@@ -88,11 +88,16 @@ class _Trainer:
     elif training.init_checkpoint:
       initialize(program, training.init_checkpoint)
     self._loop = StepLoop(
-      step_fn, training.skip_nonfinite, training.iterations_per_loop
+      step_fn,
+      training.skip_nonfinite,
+      training.iterations_per_loop,
+      program.processes,
     )
     logging.info("%s", context.describe())
-    save_operative_config(self._model_dir)
-    self._curves = Curves(self._model_dir)
+    writes = program.processes.is_first
+    if writes:
+      save_operative_config(self._model_dir)
+    self._curves = Curves(self._model_dir if writes else None)
     self._progress = Progress(
       int(program.step), training.steps, training.log_steps
     )
@@ -109,7 +114,7 @@ class _Trainer:
     if step < self._training.steps:
       logging.warning(
         "stopped by %s at step %d; the same command goes on from there.",
-        request.name,
+        request.name or "another process",
         step,
       )
     return step >= self._training.steps
@@ -118,7 +123,7 @@ class _Trainer:
     """Trains to the last step or a stop; returns the step."""
     training, step = self._training, int(self._program.step)
     stops = (training.log_steps, training.save_steps, training.steps)
-    while step < training.steps and not request:
+    while step < training.steps and not self._is_to_stop(request):
       metrics = self._loop.run(self._data.iterator, step, stops)
       step = int(self._program.step)
       self._look_at(step, metrics)
@@ -127,6 +132,10 @@ class _Trainer:
     if step % training.save_steps:
       self._save()
     return step
+
+  def _is_to_stop(self, request: StopRequest) -> bool:
+    """Whether this process or another one was asked to stop."""
+    return bool(self._program.processes.largest(int(bool(request))))
 
   def _look_at(self, step: int, metrics: Metrics) -> None:
     """Shows what happened, or stops if it was bad."""

@@ -29,4 +29,6 @@ def train_and_evaluate(settings: Settings) -> None:
       perplexity.evaluate(step)
     return
   for evaluator in evaluators_of(context, Decoder(context)):
-    print(evaluator.evaluate(step).examples(EXAMPLES))
+    found = evaluator.evaluate(step)
+    if context.program.processes.is_first:
+      print(found.examples(EXAMPLES))

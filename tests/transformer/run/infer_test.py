@@ -14,6 +14,8 @@ from tests.support import small_runs
 class Shouter:
   """In the place of a model: shouts, and notes what it was given."""
 
+  is_first = True
+
   def __init__(self):
     self.given = []
 

@@ -1,0 +1,47 @@
+"""A checkpoint that several processes write, each its own slices."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+
+from ..spmd.processes import Processes
+from .bundle import Slice, merge, write_part
+
+
+def write_together(
+  prefix: str, slices: Iterable[Slice], processes: Processes
+) -> None:
+  """Writes this process's slices; the first process makes all of them one.
+
+  Every process must call it, with the same prefix, in a folder that all see.
+  When it returns, the checkpoint is there.
+
+  Args:
+    prefix: of the checkpoint's files.
+    slices: of this process; those of all cover every tensor, no element twice.
+    processes: those that write it.
+
+  Raises:
+    ValueError: slices overlap, leave something out, or do not agree in shape
+      or type.
+    OSError: the folder cannot be written to.
+  """
+  processes.wait()  # the first one has cleared away what was left of others
+  mine = iter(slices)
+  first = next(mine, None)
+  if first is not None:
+    part = _part(prefix, processes.number)
+    write_part(part, itertools.chain([first], mine))
+  # One number after another, so that all know whose part there is.
+  has_part = [
+    processes.largest(int(first is not None and number == processes.number))
+    for number in range(processes.count)
+  ]
+  if processes.is_first:
+    merge(prefix, [_part(prefix, n) for n, has in enumerate(has_part) if has])
+  processes.wait()
+
+
+def _part(prefix: str, number: int) -> str:
+  return f"{prefix}.part-{number}"
