@@ -24,10 +24,20 @@ def check(fn, *args, layout="", mesh=MESH, tolerance=1e-5):
     The program of a core.
   """
   program = mtf.Program(mesh, layout, seed=1)
-  function = program.function(fn)
+  return check_function(program.function(fn), *args, tolerance=tolerance)
+
+
+def check_function(function, *args, tolerance=1e-5):
+  """The same for a function of a program on a virtual mesh.
+
+  Returns:
+    The program of a core.
+  """
+  program = function.program
   function.build(*args)
   before = {name: v.numpy() for name, v in program.variables.items()}
-  core = core_program(mesh, layout, fn, args)
+  impl = program.mesh_impl
+  core = core_program(impl.shape, impl.layout_rules, function.fn, args)
   results, new = CpuCores(core).run(
     tf.nest.flatten(args), before, int(program.step), int(program.random_key())
   )

@@ -1,8 +1,7 @@
 """A mesh of which every processor runs the same program on its own slices.
 
-A laid-out tensor is one TensorFlow tensor: the slice of the processor that runs
-the program. What the processors have to say to each other goes through a
-communicator. The program is as large for 512 processors as for two.
+The processors are the replicas of a strategy of TensorFlow's; what each of them
+does is in `own_slice.py`.
 
 Outside of the program, where variables are made, saved and restored, a value is
 what the processors of this process hold (`LocalSlices`).
@@ -10,21 +9,20 @@ what the processors of this process hold (`LocalSlices`).
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from ..core.errors import LayoutError
-from ..core.layout import LayoutLike, processor_groups
+from ..core.layout import LayoutLike
 from ..core.shape import Shape, ShapeLike
 from .communicators.base import Communicator
 from .laid_out import LaidOutVariable, Slices
-from .mesh import MeshImpl
+from .own_slice import OwnSliceMeshImpl
 from .processes import Cluster
 
 
@@ -77,7 +75,7 @@ class SimdVariable(LaidOutVariable):
       self._variable.assign(value)
 
 
-class SimdMeshImpl(MeshImpl):
+class SimdMeshImpl(OwnSliceMeshImpl):
   """One program for all processors, which are the replicas of a strategy.
 
   Args:
@@ -97,7 +95,7 @@ class SimdMeshImpl(MeshImpl):
     strategy: tf.distribute.Strategy,
     communicator: Communicator,
   ) -> None:
-    super().__init__(shape, layout)
+    super().__init__(shape, layout, communicator)
     if strategy.num_replicas_in_sync != self.size:
       raise LayoutError(
         f"mesh [{self.shape}] has {self.size} processors, but "
@@ -105,7 +103,6 @@ class SimdMeshImpl(MeshImpl):
         "replicas"
       )
     self._strategy = strategy
-    self._communicator = communicator
     numbers = self._local_numbers()
     if len(numbers) < self.size:
       self.processes = Cluster(
@@ -118,12 +115,6 @@ class SimdMeshImpl(MeshImpl):
   needs_variables_first = True
 
   # Running a program.
-
-  @contextlib.contextmanager
-  def looped(self) -> Iterator[None]:
-    """Tells the communicator."""
-    with self._communicator.looped():
-      yield
 
   @property
   def runs_on_processor(self) -> bool:
@@ -167,67 +158,18 @@ class SimdMeshImpl(MeshImpl):
         lambda: (self._communicator.processor_number(), fn())
       )
 
-    return LocalSlices({int(number): value for number, value in make()})
-
-  # Instructions without communication.
-
-  def slicewise(self, fn: Callable[..., Any], *xs: Slices) -> Any:
-    """Calls `fn`."""
-    return fn(*xs)
-
-  def map_trailing(self, fn: Callable[..., Any], *xs: Slices) -> Any:
-    """Calls `fn`: there are no further axes."""
-    return fn(*xs)
-
-  def einsum(self, equation: str, *xs: Slices) -> Slices:
-    """`tf.einsum`."""
-    return tf.einsum(equation, *xs)
-
-  def processor_coordinate(self, mesh_axis: int) -> Slices:
-    """From the number of the processor."""
-    size = self.shape[mesh_axis].size
-    after = self.shape[mesh_axis + 1 :]
-    stride = Shape(after).size
-    return self._communicator.processor_number() // stride % size
-
-  def slice_sizes(self, x: Slices) -> list[int]:
-    """The sizes of the tensor."""
-    return x.shape.as_list()
-
-  def dtype(self, x: Slices) -> tf.DType:
-    """The dtype of the tensor."""
-    return x.dtype
-
-  def flatten(self, x: Slices) -> list[tf.Tensor]:
-    """The one tensor."""
-    return [x]
-
-  def unflatten(self, like: Slices, tensors: Sequence[tf.Tensor]) -> Slices:
-    """The one tensor."""
-    return tensors[0]
+    # Called as what it is traced to: TensorFlow warns of functions that are
+    # traced again and again, as these are, one for each variable.
+    made = make.get_concrete_function()()
+    return LocalSlices({int(number): value for number, value in made})
 
   # Input, output, state.
-
-  def import_tensor(self, value: tf.Tensor, shape: Shape) -> Slices:
-    """Cuts the processor's own slice out of the whole tensor."""
-    value = tf.convert_to_tensor(value)
-    sizes = self.slice_shape(shape)
-    if sizes == shape.to_integer_list:
-      return value
-    begin = [
-      0 if a is None else self.processor_coordinate(a) * n
-      for a, n in zip(self.tensor_layout(shape), sizes, strict=True)
-    ]
-    return tf.slice(value, begin, sizes)
 
   def export_tensor(self, x: Slices, shape: Shape) -> tf.Tensor:
     """Joins the slices of all processors, on every one of them."""
     if isinstance(x, LocalSlices):
       return self._export_local(x, shape)
-    for i, a in enumerate(self.tensor_layout(shape)):
-      if a is not None:
-        x = self._allconcat(x, a, i)
-    return x
+    return super().export_tensor(x, shape)
 
   def _export_local(self, x: LocalSlices, shape: Shape) -> tf.Tensor:
     """The whole tensor, on the host; other processes must call it, too."""
@@ -281,77 +223,7 @@ class SimdMeshImpl(MeshImpl):
     )
     return list(map(int, self._strategy.experimental_local_results(numbers)))
 
-  # Communication.
-
-  def _allreduce(
-    self, x: Slices, mesh_axes: tuple[int, ...], reduction: str
-  ) -> Slices:
-    groups = processor_groups(self.shape, mesh_axes)
-    return self._communicator.allreduce(x, groups, reduction)
-
-  def _allconcat(self, x: Slices, mesh_axis: int, concat_axis: int) -> Slices:
-    y = self._communicator.allgather(x, self._groups(mesh_axis))
-    return _joined(y, concat_axis)
-
-  def _alltoall(
-    self, x: Slices, mesh_axis: int, split_axis: int, concat_axis: int
-  ) -> Slices:
-    parts = _parts(x, split_axis, self.shape[mesh_axis].size)
-    y = self._communicator.alltoall(parts, self._groups(mesh_axis))
-    return _joined(y, concat_axis)
-
-  def _reduce_scatter(
-    self, x: Slices, mesh_axis: int, split_axis: int
-  ) -> Slices:
-    parts = _parts(x, split_axis, self.shape[mesh_axis].size)
-    return self._communicator.reduce_scatter(parts, self._groups(mesh_axis))
-
-  def _permute(
-    self,
-    x: Slices,
-    sources: Sequence[int],
-    parts: Sequence[int],
-    varies: Sequence[int],
-  ) -> Slices:
-    targets = dict(zip(sources, range(self.size), strict=True))
-    sent = [parts[targets[n]] if n in targets else 0 for n in range(self.size)]
-    mine = tf.gather(sent, self._communicator.processor_number())
-    part = tf.gather(x, [mine], axis=0)
-    groups = processor_groups(self.shape, self._axes_between(sources))
-    return self._communicator.permute(part, sources, groups)
-
-  def _shift(
-    self, x: Slices, mesh_axis: int, offset: int, wrap: bool
-  ) -> Slices:
-    groups = self._groups(mesh_axis)
-    sources: list[int | None] = [None] * self.size
-    for group in groups:
-      for i, number in enumerate(group):
-        source = i - offset
-        if wrap or 0 <= source < len(group):
-          sources[number] = group[source % len(group)]
-    return self._communicator.permute(x, sources, groups)
-
-  def _groups(self, mesh_axis: int) -> list[list[int]]:
-    return processor_groups(self.shape, [mesh_axis])
-
 
 def _is_replica_of(strategy: tf.distribute.Strategy) -> bool:
   context = tf.distribute.get_replica_context()
   return context is not None and context.strategy is strategy
-
-
-def _joined(x: tf.Tensor, axis: int) -> tf.Tensor:
-  """Parts along the first axis, put one behind another along an axis."""
-  count, *sizes = x.shape.as_list()
-  order = [*range(1, axis + 1), 0, *range(axis + 1, len(sizes) + 1)]
-  sizes[axis] *= count
-  return tf.reshape(tf.transpose(x, order), sizes)
-
-
-def _parts(x: tf.Tensor, axis: int, count: int) -> tf.Tensor:
-  """The parts of an axis, along a new first one."""
-  sizes = x.shape.as_list()
-  cut = [*sizes[:axis], count, sizes[axis] // count, *sizes[axis + 1 :]]
-  rest = [i for i in range(len(cut)) if i != axis]
-  return tf.transpose(tf.reshape(x, cut), [axis, *rest])

@@ -1,13 +1,12 @@
 """One core's view of a mesh of which there are no cores here.
 
-The program is that of `SimdMeshImpl` with the communication of TPU cores; there
-is no strategy to run it, and nothing but shapes to run it on.
+The program is that of every processor, with the communication of TPU cores;
+there is no strategy to run it, and nothing but shapes to run it on.
 """
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import tensorflow as tf
@@ -16,19 +15,12 @@ from ..core.layout import LayoutLike
 from ..core.shape import Shape, ShapeLike
 from ..spmd.communicators.tpu import TpuOps
 from ..spmd.laid_out import LaidOutVariable, Slices
-from ..spmd.simd import SimdMeshImpl
+from ..spmd.own_slice import OwnSliceMeshImpl
 from ..spmd.state import VariableState
 
 
-@dataclasses.dataclass(frozen=True)
-class Cores:
-  """So many replicas: all that a mesh asks of a strategy at first."""
-
-  num_replicas_in_sync: int
-
-
-class CoreMeshImpl(SimdMeshImpl):
-  """A `SimdMeshImpl` whose program is traced, and run by somebody else.
+class CoreMeshImpl(OwnSliceMeshImpl):
+  """A mesh whose program is traced, and run by somebody else.
 
   Args:
     shape: the mesh dimensions.
@@ -43,14 +35,31 @@ class CoreMeshImpl(SimdMeshImpl):
     layout: LayoutLike,
     slices_of: Mapping[Any, tf.Tensor],
   ) -> None:
-    size = Shape(shape).size
-    super().__init__(shape, layout, Cores(size), TpuOps())
+    super().__init__(shape, layout, TpuOps())
     self._slices_of = slices_of
 
   def import_tensor(self, value: tf.Tensor, shape: Shape) -> Slices:
     """The slice that the core was handed, or one cut out of the whole."""
     own = self._slices_of.get(tensor_before_check(value).ref())
     return super().import_tensor(value, shape) if own is None else own
+
+  def create_variable(
+    self, name: str, value: Slices, trainable: bool
+  ) -> LaidOutVariable:
+    """A variable that begins as an argument of the program."""
+    return _Argument(value)
+
+  def distinct_slices(
+    self, x: Slices, shape: Shape
+  ) -> Iterator[tuple[list[int], tf.Tensor]]:
+    """The one slice."""
+    yield [0] * len(shape), x
+
+  def assemble(
+    self, shape: Shape, read: Callable[[list[int], list[int]], tf.Tensor]
+  ) -> Slices:
+    """The one slice."""
+    return read([0] * len(shape), self.slice_shape(shape))
 
 
 def tensor_before_check(x: tf.Tensor) -> tf.Tensor:
@@ -73,7 +82,9 @@ class ArgumentState(VariableState):
 
   def variable(self, op: Any, mesh_impl: Any) -> LaidOutVariable:
     """A variable that begins as the argument of its name."""
-    return _Argument(self._slices[op.full_name])
+    return mesh_impl.create_variable(
+      op.full_name, self._slices[op.full_name], op.trainable
+    )
 
 
 class _Argument(LaidOutVariable):
