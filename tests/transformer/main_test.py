@@ -5,9 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-import warnings
 
-import absl.logging
 import gin
 import numpy as np
 import pytest
@@ -18,7 +16,7 @@ from mesh_tf2.checkpoint import Reader
 from mesh_tf2.transformer import gin_files, main
 from mesh_tf2.transformer.run import checkpoints
 
-from tests.support import small_runs
+from tests.support import logs, small_runs
 
 TINY_LM = """
 utils.run.model_type = "lm"
@@ -55,9 +53,6 @@ def config(tmp_path):
 @pytest.fixture
 def call(config):
   """Runs the command in this process; returns its exit code."""
-  logger = absl.logging.get_absl_logger()
-  before = logger.handlers, logger.propagate, absl.logging.get_verbosity()
-  show = warnings.showwarning
   flags.FLAGS.mark_as_parsed()
 
   def run(*arguments, files=True):
@@ -67,11 +62,9 @@ def call(config):
       rest = flags.FLAGS(["mesh_transformer", *named * files, *arguments])
       return main._main(rest)
 
-  yield run
+  with logs.kept():
+    yield run
   gin.clear_config()
-  warnings.showwarning = show
-  logger.handlers, logger.propagate = before[:2]
-  absl.logging.set_verbosity(before[2])
 
 
 def param(text):

@@ -34,10 +34,12 @@ class _Lines(logging.Handler):
 
 
 def show_messages() -> None:
-  """Has what is logged through absl, and warnings, appear as plain lines."""
+  """Has what is logged, and warnings, appear as plain lines."""
   logger = absl.logging.get_absl_logger()
   logger.handlers = [_Lines()]
   logger.propagate = False
+  logging.getLogger().handlers = [_Lines()]
+  logging.getLogger("tensorflow").handlers = []  # its messages go up to the root
   absl.logging.set_verbosity(absl.logging.INFO)
   warnings.showwarning = _warn
 

@@ -8,17 +8,14 @@ import pytest
 
 from mesh_tf2.transformer.run import messages
 
+from tests.support import logs
+
 
 @pytest.fixture
 def shown():
-  logger = absl.logging.get_absl_logger()
-  before = logger.handlers, logger.propagate, absl.logging.get_verbosity()
-  show = warnings.showwarning
-  messages.show_messages()
-  yield logger
-  warnings.showwarning = show
-  logger.handlers, logger.propagate = before[:2]
-  absl.logging.set_verbosity(before[2])
+  with logs.kept():
+    messages.show_messages()
+    yield absl.logging.get_absl_logger()
 
 
 def test_messages_are_plain_lines_and_warnings_say_so(shown, capsys):
@@ -40,3 +37,10 @@ def test_a_warning_is_a_line_without_a_place_in_the_code(shown, capsys):
     warnings.showwarning = messages._warn  # which catch_warnings puts back
     warnings.warn("a rule splits nothing", stacklevel=1)
   assert capsys.readouterr().err == "warning: a rule splits nothing\n"
+
+
+def test_what_others_log_has_no_time_and_place_either(shown, capsys):
+  logging.getLogger("mesh_tf2.checkpoint.directory").warning("cut short")
+  logging.getLogger("tensorflow").warning("retracing")
+  shown = capsys.readouterr().err
+  assert shown == "warning: cut short\nwarning: retracing\n"

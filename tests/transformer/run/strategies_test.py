@@ -1,5 +1,6 @@
 """Strategies from decisions; a TPU is made up."""
 
+import importlib.util
 import itertools
 import json
 import os
@@ -47,6 +48,9 @@ class MadeUpTpu:
     )
     self.calls = []
     self.num_replicas_in_sync = len(places)
+    monkeypatch.setattr(
+      strategies.importlib.util, "find_spec", lambda name: name == "libtpu"
+    )
     resolvers = tf.distribute.cluster_resolver
     monkeypatch.setattr(resolvers, "TPUClusterResolver", self.resolver)
     monkeypatch.setattr(
@@ -97,21 +101,24 @@ def test_a_tpu_of_another_size_is_an_error(monkeypatch):
     strategies.strategy_of(decide(tpu="local"), EIGHT)
 
 
-def test_a_tpu_that_is_not_there_is_an_error_and_never_a_cpu():
-  code = """
-import mesh_tf2 as mtf
-from mesh_tf2.transformer.run import devices, strategies
-mesh = mtf.convert_to_shape("a:2")
-wanted = devices.Wanted(mesh, strategies.devices_here(None), tpu="local")
-try:
-  strategies.strategy_of(devices.choose(wanted), mesh)
-except ValueError as error:
-  print(error)
-"""
-  done = subprocess.run(
-    [sys.executable, "-c", code], capture_output=True, text=True, timeout=120
-  )
-  assert "--tpu=local: there is no such TPU" in done.stdout, done.stderr
+def test_a_tpu_that_does_not_answer_is_an_error_and_never_a_cpu(monkeypatch):
+  MadeUpTpu(monkeypatch)
+
+  def nobody(resolver):
+    raise tf.errors.NotFoundError(None, None, "no TPU devices")
+
+  monkeypatch.setattr(tf.tpu.experimental, "initialize_tpu_system", nobody)
+  with pytest.raises(
+    ValueError, match="--tpu=local: there is no such TPU.*: no TPU devices"
+  ):
+    strategies.strategy_of(decide(tpu="local"), EIGHT)
+
+
+def test_where_nothing_can_run_a_tpu_the_error_says_what_to_install():
+  if importlib.util.find_spec("libtpu"):
+    pytest.skip("what runs a TPU is installed here")
+  with pytest.raises(ValueError, match=r"runs no TPU; install mesh_tf2\[tpu\]"):
+    strategies.strategy_of(decide(tpu="local"), EIGHT)
 
 
 def test_two_processes_make_one_strategy_from_tf_config(tmp_path):
