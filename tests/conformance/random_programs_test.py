@@ -4,6 +4,8 @@ import dataclasses
 
 import hypothesis
 import numpy as np
+import pytest
+import tensorflow as tf
 from hypothesis import strategies as st
 
 import mesh_tf2 as mtf
@@ -11,6 +13,7 @@ import mesh_tf2 as mtf
 from tests.support.meshes import PLACEMENT, VIRTUAL, Setting
 from tests.support.running import Run, tensor
 
+DEPTH = 10  # operations, each on the result of the one before
 # The size of a dimension is part of its name, so that names agree everywhere.
 SIZES = {"a": 4, "b": 4, "c": 8, "d": 8, "e": 2, "f": 4}
 MESHES = [
@@ -32,16 +35,15 @@ def _tame(x):
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-  """An operation on some of the tensors made so far."""
+  """An operation on the last tensor, and perhaps on one made before."""
 
   kind: str
-  first: int
   second: int
   name: str
   number: int
 
   def apply(self, tensors):
-    x = tensors[self.first % len(tensors)]
+    x = tensors[-1]
     y = tensors[self.second % len(tensors)]
     return getattr(self, f"_{self.kind}")(x, y)
 
@@ -59,8 +61,17 @@ class Step:
     return mtf.where(mtf.less(x, y), x, mtf.sin(y))
 
   def _unary(self, x, y):
-    fns = [mtf.sin, mtf.gelu, mtf.sigmoid, mtf.negative, mtf.relu, mtf.square]
-    return fns[self.number % len(fns)](x)
+    fns = [
+      mtf.sin, mtf.gelu, mtf.sigmoid, mtf.negative, mtf.relu, mtf.square,
+      mtf.erf, mtf.softplus, mtf.swish, mtf.tanh,
+    ]  # fmt: skip
+    return fns[self.number](x)
+
+  def _extreme(self, x, y):
+    return (mtf.maximum, mtf.minimum)[self.number % 2](x, y)
+
+  def _divide(self, x, y):
+    return x / (y * y + 1.0)
 
   def _einsum(self, x, y):
     shared = [d for d in x.shape if d in y.shape]
@@ -70,8 +81,11 @@ class Step:
     dim = self._mine(x)
     if dim is None:
       return x
-    fns = [mtf.reduce_sum, mtf.reduce_mean, mtf.reduce_max, mtf.reduce_min]
-    return _tame(fns[self.number % len(fns)](x, reduced_dim=dim))
+    fns = [
+      mtf.reduce_sum, mtf.reduce_mean, mtf.reduce_max, mtf.reduce_min,
+      mtf.reduce_variance, mtf.norm, mtf.reduce_logsumexp,
+    ]  # fmt: skip
+    return _tame(fns[self.second % len(fns)](x, reduced_dim=dim))
 
   def _broadcast(self, x, y):
     if self.name in x.shape.dimension_names or x.size > 256:
@@ -103,7 +117,11 @@ class Step:
 
   def _cumsum(self, x, y):
     dim = self._mine(x)
-    return x if dim is None else _tame(mtf.cumsum(x, dim, self.second % 2 > 0))
+    if dim is None:
+      return x
+    if self.second > 3:
+      return mtf.cumprod(x + 0.2, dim)
+    return _tame(mtf.cumsum(x, dim, self.second % 2 > 0))
 
   def _softmax(self, x, y):
     dim = self._mine(x)
@@ -152,6 +170,65 @@ class Step:
       longer = mtf.concat([x, mtf.sin(x)], dim.name)
     return mtf.slice(longer, self.number % dim.size, dim.size, dim.name)
 
+  def _sort(self, x, y):
+    dim = self._mine(x)
+    return x if dim is None else mtf.sort(x, dim, self.second % 2 > 0)
+
+  def _segments(self, x, y):
+    """Sums rows that belong together, and gives each its own sum back."""
+    dim = self._mine(x)
+    if dim is None or "s" in x.shape.dimension_names:
+      return x
+    segments = mtf.Dimension("s", 2)
+    ids = mtf.mod(mtf.mtf_range(x.mesh, dim, tf.int32), 2)
+    sums = mtf.segment_sum(x, ids, dim, segments)
+    return _tame(mtf.gather(sums, ids, segments))
+
+  def _scatter(self, x, y):
+    dim = self._mine(x)
+    if dim is None:
+      return x
+    row = mtf.Dimension("row", dim.size)
+    to = mtf.mod(mtf.mtf_range(x.mesh, row, tf.int32) * 3, dim.size)
+    rows = mtf.rename_dimension(x, dim.name, "row")
+    return _tame(mtf.scatter_add(rows, to, dim, x.shape))
+
+  def _dynamic(self, x, y):
+    dim = self._mine(x)
+    if dim is None:
+      return x
+    offset = mtf.to_int32(mtf.reduce_mean(y) * 3.0)
+    return mtf.dynamic_shift(x, offset, dim, self.second % 2 > 0)
+
+  def _branch(self, x, y):
+    positive = mtf.greater(mtf.reduce_sum(y), 0.1)
+    return mtf.cond(positive, lambda: mtf.sin(x), lambda: x * 0.5)
+
+  def _loop(self, x, y):
+    def more(i, z):
+      return mtf.less(i, self.number % 3)
+
+    def body(i, z):
+      return [i + 1, _tame(z + y)] if z.shape == (z + y).shape else [i + 1, z]
+
+    zero = mtf.constant(x.mesh, 0, dtype=tf.int32)
+    return mtf.while_loop(more, body, [zero, x])[1]
+
+  def _scan(self, x, y):
+    dim = self._mine(x)
+    if dim is None:
+      return x
+    start = mtf.zeros(x.mesh, x.shape - dim)
+
+    def step(carried, row):
+      z = mtf.tanh(carried[0] * 0.5 + row[0])
+      return [z], [z * z]
+
+    return mtf.scan(step, [start], [x], dim)[1][0]
+
+  def _again(self, x, y):
+    return mtf.recompute_grad(lambda x, y: mtf.sin(x) * y, [x, y])
+
   def _dropout(self, x, y):
     return mtf.dropout(x, True, 0.75)
 
@@ -162,7 +239,6 @@ KINDS.remove("mine")
 steps = st.builds(
   Step,
   kind=st.sampled_from(KINDS),
-  first=st.integers(0, 7),
   second=st.integers(0, 7),
   name=st.sampled_from(sorted(SIZES)),
   number=st.integers(0, 9),
@@ -188,6 +264,8 @@ def _program(shapes, steps):
       inputs.append(tensor(mesh, shape, values))
     tensors = list(inputs)
     for step in steps:
+      if len(tensors) == len(inputs) + DEPTH:
+        break
       y = step.apply(tensors)
       if y.size <= 1024 and y is not tensors[-1]:
         tensors.append(y)
@@ -199,7 +277,7 @@ def _program(shapes, steps):
 
 
 @hypothesis.settings(
-  max_examples=60,
+  max_examples=30,
   deadline=None,
   derandomize=True,
   database=None,
@@ -207,7 +285,7 @@ def _program(shapes, steps):
 )
 @hypothesis.given(
   shapes=st.lists(shapes, min_size=2, max_size=3),
-  steps=st.lists(steps, min_size=8, max_size=12),
+  steps=st.lists(steps, min_size=2 * DEPTH, max_size=2 * DEPTH),
   mesh=st.sampled_from(MESHES),
   layout=layouts,
 )
@@ -224,3 +302,20 @@ def test_a_random_program_has_one_value(shapes, steps, mesh, layout):
       np.testing.assert_allclose(got, want, rtol=1e-3, atol=1e-4)
       run.check_slices(run.tensors[i], got)
     run.check_variation()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_step_does_something_and_has_one_value(kind):
+  """So that no step of the random programs is idle."""
+  plain = [("a", "b"), ("c", "d"), ("b", "e")]
+  rules = (("b", "y"), ("e", "x"))
+  changed = 0
+  for number in range(4):
+    step = Step(kind, number, "f", number)
+    build = _program(plain, [step])
+    alone = Run(build, Setting(VIRTUAL))
+    split = Run(build, Setting(VIRTUAL, MESHES[1], rules))
+    for got, want in zip(split.values, alone.values, strict=True):
+      np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
+    changed += len(alone.mesh.graph.operations) > len(plain) + 2
+  assert changed or kind == "regroup"  # which wants certain names
