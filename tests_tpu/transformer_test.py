@@ -54,9 +54,8 @@ def test_a_step_of_training_with_adafactor(tmp_path, model_type):
 def test_decoding_token_by_token(temperature):
   def decode(mesh, ids):
     model = tiny_models.language_model()
-    return model.sample_autoregressive(
-      tiny_models.import_ids(mesh, ids), temperature=temperature
-    )
+    ids = mtf.import_tf_tensor(mesh, ids, "batch:4 length:6")
+    return model.sample_autoregressive(ids, temperature=temperature)
 
   prompts = IDS * (np.arange(6) < 2)
   check(decode, prompts.astype(np.int32), layout=LAYOUT)
@@ -65,6 +64,7 @@ def test_decoding_token_by_token(temperature):
 def test_a_beam_search_of_a_translation():
   def decode(mesh, ids):
     model = tiny_models.encoder_decoder()
-    return model.decode(tiny_models.import_ids(mesh, ids), beam_size=2)
+    ids = mtf.import_tf_tensor(mesh, ids, "batch:4 length:6")
+    return model.decode(ids, beam_size=2)
 
   check(decode, IDS, layout=LAYOUT)
