@@ -109,7 +109,7 @@ def test_a_tpu_that_does_not_answer_is_an_error_and_never_a_cpu(monkeypatch):
 
   monkeypatch.setattr(tf.tpu.experimental, "initialize_tpu_system", nobody)
   with pytest.raises(
-    ValueError, match="--tpu=local: there is no such TPU.*: no TPU devices"
+    ValueError, match=r"--tpu=local: there is no such TPU.*: no TPU devices"
   ):
     strategies.strategy_of(decide(tpu="local"), EIGHT)
 
