@@ -3,13 +3,12 @@
 import gin
 import numpy as np
 import pytest
-import tensorflow as tf
 
 import mesh_tf2 as mtf
 from mesh_tf2.transformer.run import train_step
+from tests_tpu.cores import check, check_function, collectives
 
 from tests.support import small_runs, tiny_models
-from tests_tpu.cores import check, check_function, collectives
 
 IDS = np.random.default_rng(0).integers(2, 11, size=[4, 6], dtype=np.int32)
 LAYOUT = "batch:rows;vocab:cols;d_ff:cols;heads:cols"
