@@ -6,6 +6,7 @@ from . import (  # noqa: F401
   packing,
   parallel_tsv,
   sentencepiece_vocabulary,
+  sized_vocabulary,
   t2t_vocabulary,
   text_dataset,
   text_lines,

@@ -391,6 +391,20 @@ def test_a_run_trains_and_evaluates_on_a_virtual_mesh_of_eight(
   assert settings.model_type == ("lm" if is_lm else "bitransformer")
 
 
+@pytest.mark.parametrize("name", in_folder("compile"))
+def test_what_is_compiled_is_the_papers_model_on_the_papers_machine(
+  name, settings_of
+):
+  settings = settings_of([name])
+  assert settings.mode.value == "compile"
+  is_lm = settings.model_type == "lm"
+  cores, parameters = (512, 4.9e9) if is_lm else (128, 2.9e9)
+  assert settings.machine.mesh_shape.size == cores
+  graph = graph_of_the_loss(settings)
+  count = sum(v.size for v in graph.trainable_variables)
+  assert count == pytest.approx(parameters, rel=0.02)
+
+
 def test_the_runs_that_are_shipped():
   assert [pathlib.Path(name).stem for name in RUNS] == [
     "multi30k_ende",

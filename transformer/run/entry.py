@@ -15,6 +15,7 @@ from mesh_tf2.data.vocabulary import Vocabularies
 
 from ..schedules import Schedule
 from .batch_sizes import BatchSize, auto_train_steps, compute_batch_size
+from .compile_ahead import compile_step
 from .devices import Kind, Wanted, choose
 from .evaluate import evaluate_checkpoints
 from .infer import infer_checkpoints
@@ -41,6 +42,7 @@ MODES: Mapping[Mode, Callable[[Settings], None]] = {
   Mode.PERPLEXITY: perplexity_of_checkpoints,
   Mode.INFER: infer_checkpoints,
   Mode.TRAIN_EVALUATE: train_and_evaluate,
+  Mode.COMPILE: compile_step,
 }
 
 # Parameters of the original without a use here: their values that say nothing,
@@ -129,7 +131,8 @@ def run(  # noqa: PLR0913  names of the original, and their order
     eval_checkpoint_step: which checkpoints: see `get_checkpoint_iterator`.
     export_checkpoint_step: without effect.
     export_path: without effect.
-    mode: "train", "eval", "perplexity_eval", "infer" or "train_eval".
+    mode: "train", "eval", "perplexity_eval", "infer", "train_eval" or
+      "compile".
     iterations_per_loop: the most steps between two looks at the clock.
     save_checkpoints_steps: steps between checkpoints.
     keep_checkpoint_max: how many of the newest to keep; None for all.

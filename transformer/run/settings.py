@@ -25,6 +25,7 @@ class Mode(enum.Enum):
   PERPLEXITY = "perplexity_eval"
   INFER = "infer"
   TRAIN_EVALUATE = "train_eval"
+  COMPILE = "compile"
 
   @classmethod
   def from_name(cls, name: str) -> Mode:
