@@ -16,6 +16,13 @@ _DISK = (
   tf.errors.PermissionDeniedError,
   tf.errors.ResourceExhaustedError,
 )
+# What the others see when one of several processes is gone.
+_GONE = (
+  tf.errors.AbortedError,
+  tf.errors.DeadlineExceededError,
+  tf.errors.InternalError,
+  tf.errors.UnavailableError,
+)
 
 
 def mistake(error: BaseException) -> str | None:
@@ -33,6 +40,8 @@ def mistake(error: BaseException) -> str | None:
     return _without_gin(str(error))
   if isinstance(error, _DISK):
     return error.message.partition("\n")[0]
+  if isinstance(error, _GONE):
+    return _lost_process(error.message)
   if isinstance(error, tf.errors.InvalidArgumentError):
     return _broken_data(error.message)
   text = str(error)
@@ -41,6 +50,23 @@ def mistake(error: BaseException) -> str | None:
   if isinstance(error, ValueError) and _raised_by_us(error):
     return _without_gin(text)
   return None
+
+
+def _lost_process(message: str) -> str | None:
+  """Which process does not answer any more; None for any other error."""
+  task = re.search(r"/job:(\w+)/replica:\d+/task:(\d+)", message)
+  reason = re.search(
+    r"aborted by: (.*)|(Socket closed|Connection re\w+|heartbeat\w* timeout)",
+    message,
+  )
+  if task is None or reason is None:
+    return None
+  return (
+    f"{task.group(1)} {task.group(2)} does not answer any more "
+    f"({reason.group(1) or reason.group(2)}), so this process stops, too; "
+    "start the same command again for all of them: it goes on from the last "
+    "checkpoint"
+  )
 
 
 def _broken_data(message: str) -> str | None:

@@ -68,3 +68,27 @@ def test_a_line_that_reading_refuses_is_shown_without_a_stack_trace():
   assert text == (
     "a line must be `inputs TAB targets`, with one tab; got no tab here"
   )
+
+
+ABORTED = """Graph execution error:
+
+Detected at node CollectiveReduceV2_19 defined at (most recent call last):
+Collective ops is aborted by: Socket closed
+Additional GRPC error information from remote target /job:worker/replica:0/task:1 while calling /tensorflow.WorkerService/RecvBuf:
+:UNKNOWN:Error received from peer  {grpc_status:14, grpc_message:"Socket closed"}
+The error could be from a previous operation. Restart your program to reset.
+"""  # noqa: E501  as TensorFlow says it
+
+
+def test_a_process_that_is_gone_is_named_and_so_is_what_to_do():
+  error = tf.errors.UnavailableError(None, None, ABORTED)
+  assert mistakes.mistake(error) == (
+    "worker 1 does not answer any more (Socket closed), so this process stops, "
+    "too; start the same command again for all of them: it goes on from the "
+    "last checkpoint"
+  )
+
+
+def test_an_error_of_tensorflow_about_no_process_keeps_its_stack_trace():
+  error = tf.errors.InternalError(None, None, "an assertion of a kernel failed")
+  assert mistakes.mistake(error) is None
