@@ -27,7 +27,7 @@ def compile(
     fn: a function of this program, or what would be made one.
     *args: arrays, tensors or `tf.TensorSpec`s: only shapes count.
     topology: generation, and chips along each axis: "v2:16x16x1" has 512
-      cores, "v4:4x4x4" and "v5e:8x8" have 64.
+      cores, "v4:4x4x4" has 128, "v5e:8x8" has 64.
     **kwargs: further arguments of `fn`.
 
   Returns:

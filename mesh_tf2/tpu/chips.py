@@ -45,7 +45,7 @@ _GIB = 2**30
 CHIPS = {
   "v2": Chip("TPU v2", 22.5e12, 8 * _GIB, 496e9 / 8, 2),
   "v3": Chip("TPU v3", 61.5e12, 16 * _GIB, 656e9 / 8, 2),
-  "v4": Chip("TPU v4", 275e12, 32 * _GIB, 50e9, 1),
+  "v4": Chip("TPU v4", 137.5e12, 16 * _GIB, 50e9, 2),
   "v5e": Chip("TPU v5e", 197e12, 16 * _GIB, 50e9, 1),
 }
 

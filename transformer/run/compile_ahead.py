@@ -29,12 +29,19 @@ def compile_step(settings: Settings, topology: str = gin.REQUIRED) -> None:
     ValueError: there is no such topology, or it has another number of cores
       than the mesh.
   """
-  context = prepare(settings)
-  step = make_train_step(context)
-  report = mtf.tpu.compile(
-    context.program, step, batch_spec(settings), topology=topology
-  )
+  report = compiled_step(settings, topology)
   print(f"{report}\n\ncompiled in {report.compile_seconds:.0f} s")
+
+
+def compiled_step(settings: Settings, topology: str) -> mtf.tpu.CompiledProgram:
+  """What the compiler says of a step of training; see `compile_step`."""
+  context = prepare(settings)
+  return mtf.tpu.compile(
+    context.program,
+    make_train_step(context),
+    batch_spec(settings),
+    topology=topology,
+  )
 
 
 def batch_spec(settings: Settings) -> dict[str, tf.TensorSpec]:
