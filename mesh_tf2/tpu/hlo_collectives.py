@@ -35,6 +35,10 @@ _INSTRUCTION = re.compile(
   rf"^\s*(?:ROOT )?%[\w.-]+ = (?P<result>.+?) "
   rf"(?P<kind>{'|'.join(_KINDS)})(?P<start>-start)?\((?P<rest>.*)$"
 )
+_RESULT = re.compile(
+  r"^\s*(?:ROOT )?%(?P<name>[\w.-]+) = (?P<result>\(.*?\)|\S+) [\w-]+\("
+)
+_NAME = re.compile(r"%([\w.-]+)")
 _COMPUTATION = re.compile(r"^(?:ENTRY )?%(?P<name>[\w.-]+) \(")
 _ARRAY = re.compile(r"\b([a-z]+\d*[a-z0-9]*)\[([\d,]*)\]")
 _LISTED = re.compile(r"replica_groups=\{(\{[\d,{}]*\})\}")
@@ -54,27 +58,27 @@ class CompiledCollective:
     mesh_dims: names of the mesh dimensions along which it goes.
     group_size: how many cores take part in each.
     count: of its instructions; what stands in a loop counts once.
-    bytes: of one core's results, all together.
+    operand_bytes: of what one core puts in, all together.
+    bytes: of its results, all together: a sum may be taken in float32, and come
+      in bfloat16.
   """
 
   kind: str
   mesh_dims: tuple[str, ...]
   group_size: int
   count: int
+  operand_bytes: int
   bytes: int
 
   @property
   def sent_bytes(self) -> float:
     """What a core sends in a ring."""
-    n = self.group_size
-    part = (n - 1) / n
-    if self.kind == "all-reduce":
-      return 2 * part * self.bytes
+    part = (self.group_size - 1) / self.group_size
+    if self.kind == "all-reduce":  # once to sum, once to hand out the sum
+      return part * (self.operand_bytes + self.bytes)
     if self.kind == "reduce-scatter":
-      return (n - 1) * self.bytes
-    return (
-      self.bytes if self.kind == "collective-permute" else part * self.bytes
-    )
+      return part * self.operand_bytes
+    return self.bytes * (1 if self.kind == "collective-permute" else part)
 
 
 def collectives(hlo: str, mesh_shape: Shape) -> tuple[CompiledCollective, ...]:
@@ -85,8 +89,8 @@ def collectives(hlo: str, mesh_shape: Shape) -> tuple[CompiledCollective, ...]:
     mesh_shape: whose processors are the replicas, in row-major order.
   """
   rows: collections.defaultdict[tuple[str, tuple[str, ...], int], list[int]]
-  rows = collections.defaultdict(lambda: [0, 0])
-  for kind, groups, size in _instructions(hlo, mesh_shape.size):
+  rows = collections.defaultdict(lambda: [0, 0, 0])
+  for kind, groups, put_in, size in _instructions(hlo, mesh_shape.size):
     if kind == "collective-permute":
       dims = _dims_between(groups, mesh_shape)
       count = math.prod(mesh_shape.get_dim_by_name(n).size for n in dims)
@@ -94,11 +98,10 @@ def collectives(hlo: str, mesh_shape: Shape) -> tuple[CompiledCollective, ...]:
       dims, count = _dims_of_groups(groups, mesh_shape), len(groups[0])
     if count > 1:
       total = rows[kind, dims, count]
-      total[0] += 1
-      total[1] += size
+      for i, n in enumerate((1, put_in, size)):
+        total[i] += n
   return tuple(
-    CompiledCollective(*key, count, size)
-    for key, (count, size) in sorted(rows.items())
+    CompiledCollective(*key, *total) for key, total in sorted(rows.items())
   )
 
 
@@ -107,23 +110,26 @@ _Groups: TypeAlias = tuple[tuple[int, ...], ...]
 
 def _instructions(
   hlo: str, replicas: int
-) -> Iterator[tuple[str, _Groups, int]]:
-  """Kind, groups or pairs, and bytes of each communication."""
-  computation = ""
+) -> Iterator[tuple[str, _Groups, int, int]]:
+  """Kind, groups or pairs, and bytes put in and got of each communication."""
+  computation, known = "", {}
   for line in hlo.splitlines():
     if opened := _COMPUTATION.match(line):
       computation = opened["name"]
-      continue
+    elif made := _RESULT.match(line):
+      known[made["name"]] = made["result"]
     if not (found := _INSTRUCTION.match(line)):
       continue
     kind, size = found["kind"], _bytes(found["result"])
     if found["start"]:
       size = _bytes_of_start(kind, found["result"])
     groups = _groups(found["rest"], replicas)
+    operands = _NAME.findall(found["rest"].partition(")")[0])
+    put_in = sum(_bytes(known.get(name, "")) for name in operands)
     if kind == "all-reduce" and "all-reduce-scatter" in computation:
       # A sum of which each keeps a part, as TPUs have it.
       kind, size = "reduce-scatter", size // len(groups[0])
-    yield kind, groups, size
+    yield kind, groups, put_in, size
 
 
 def _groups(text: str, replicas: int) -> _Groups:

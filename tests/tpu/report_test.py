@@ -83,13 +83,27 @@ def test_a_sum_in_a_fusion_that_scatters_it_is_a_reduce_scatter():
   text = "\n".join(
     [
       "%all-reduce-scatter.1 (p: f32[16]) -> f32[4] {",
+      "  %p = f32[16]{0:T(256)} parameter(0)",
       f"  %a = f32[16]{{0}} all-reduce(%p), replica_groups={ROWS}, to_apply=%s",
       "}",
     ]
   )
   (only,) = collectives(text, MESH)
   assert (only.kind, only.bytes) == ("reduce-scatter", 16)
-  assert only.sent_bytes == 3 * 16
+  assert only.sent_bytes == 3 / 4 * 64
+
+
+def test_a_sum_may_be_taken_in_float32_and_come_in_bfloat16():
+  text = "\n".join(
+    [
+      "ENTRY %main (p: f32[16]) -> bf16[16] {",
+      "  %p = (f32[8]{0:T(256)}, f32[8]{0}) fusion(%y), kind=kLoop",
+      f"  %a = bf16[16]{{0}} all-reduce(%p), replica_groups={ROWS}",
+    ]
+  )
+  (only,) = collectives(text, MESH)
+  assert (only.operand_bytes, only.bytes) == (64, 32)
+  assert only.sent_bytes == 3 / 4 * 96
 
 
 def test_communication_of_one_core_with_itself_is_none():
@@ -99,9 +113,11 @@ def test_communication_of_one_core_with_itself_is_none():
 
 
 def report(temporary_bytes=10**9):
-  sums = collectives(
-    f"  %a = f32[1000]{{0}} all-reduce(%x), replica_groups={ROWS}", MESH
+  text = (
+    "  %x = f32[1000]{0} parameter(0)\n"
+    f"  %a = f32[1000]{{0}} all-reduce(%x), replica_groups={ROWS}"
   )
+  sums = collectives(text, MESH)
   return CompiledProgram(
     topology="v2:2x2x1",
     chip=chip_of("v2:2x2x1"),
