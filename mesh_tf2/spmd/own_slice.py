@@ -15,6 +15,7 @@ import tensorflow as tf
 
 from ..core.layout import LayoutLike, processor_groups
 from ..core.shape import Shape, ShapeLike
+from . import wide
 from .communicators.base import Communicator
 from .laid_out import Slices
 from .mesh import MeshImpl
@@ -52,8 +53,8 @@ class OwnSliceMeshImpl(MeshImpl):
     return fn(*xs)
 
   def einsum(self, equation: str, *xs: Slices) -> Slices:
-    """`tf.einsum`."""
-    return tf.einsum(equation, *xs)
+    """An einsum of this processor's slices."""
+    return wide.einsum(equation, *xs)
 
   def processor_coordinate(self, mesh_axis: int) -> Slices:
     """From the number of the processor."""
@@ -105,7 +106,10 @@ class OwnSliceMeshImpl(MeshImpl):
     self, x: Slices, mesh_axes: tuple[int, ...], reduction: str
   ) -> Slices:
     groups = processor_groups(self.shape, mesh_axes)
-    return self._communicator.allreduce(x, groups, reduction)
+    is_long = reduction == "SUM" and wide.is_long(x.dtype, len(groups[0]))
+    sent = tf.cast(x, tf.float32) if is_long else x
+    y = self._communicator.allreduce(sent, groups, reduction)
+    return tf.cast(y, x.dtype)
 
   def _allconcat(self, x: Slices, mesh_axis: int, concat_axis: int) -> Slices:
     y = self._communicator.allgather(x, self._groups(mesh_axis))

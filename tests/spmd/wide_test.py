@@ -1,5 +1,7 @@
 """Sums of 16-bit floats do not stop growing."""
 
+from unittest import mock
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -7,6 +9,8 @@ import tensorflow as tf
 
 import mesh_tf2 as mtf
 from mesh_tf2.spmd import wide
+from mesh_tf2.spmd.communicators.base import Communicator
+from mesh_tf2.spmd.own_slice import OwnSliceMeshImpl
 
 from tests.support.meshes import KINDS, PLACEMENT, VIRTUAL, setting
 from tests.support.running import run
@@ -137,3 +141,25 @@ def test_a_sum_is_as_near_as_its_dtype_can_be():
   exact = x.astype(np.float64).sum(0)
   got = wide.reduce_sum(tf.constant(x), [0]).numpy().astype(np.float64)
   np.testing.assert_allclose(got, exact, rtol=2**-8)
+
+
+@pytest.mark.parametrize(
+  ("processors", "dtype", "sent"),
+  [
+    (512, tf.bfloat16, tf.float32),
+    (512, tf.float16, tf.float32),
+    (64, tf.bfloat16, tf.bfloat16),
+    (512, tf.float64, tf.float64),
+  ],
+)
+def test_processors_that_each_run_for_themselves_send_wide_terms(
+  processors, dtype, sent
+):
+  communicator = mock.create_autospec(Communicator, instance=True)
+  communicator.allreduce.side_effect = lambda x, groups, reduction: x
+  impl = OwnSliceMeshImpl(f"x:{processors}", "a:x", communicator)
+  for reduction in ("SUM", "MAX"):
+    y = impl.allreduce(tf.ones([2], dtype), [0], reduction)
+    assert y.dtype == dtype
+  asked = [call.args[0].dtype for call in communicator.allreduce.mock_calls]
+  assert asked == [sent, dtype]
