@@ -57,7 +57,7 @@ class CpuCores:
     """
     program, mesh = self._program, self._program.mesh
     wholes = [*inputs, *(variables[v.name] for v in program.variables)]
-    arguments = [
+    arguments: list[list[np.ndarray]] = [
       [np.asarray(step, np.int64)] * mesh.size,
       [np.asarray(key, np.uint64)] * mesh.size,
     ]
@@ -68,8 +68,8 @@ class CpuCores:
     arguments += [[x.numpy()] * mesh.size for x in program.captured]
     outputs = self._execute(arguments)
     by_name = {v.name: v for v in program.variables}
-    known = [*program.results, *(by_name[n] for n in program.assigned)]
-    joined = [_join(x, t, mesh) for x, t in zip(outputs, known, strict=True)]
+    made = [*program.results, *(by_name[n] for n in program.assigned)]
+    joined = [_join(x, t, mesh) for x, t in zip(outputs, made, strict=True)]
     count = len(program.results)
     return joined[:count], dict(
       zip(program.assigned, joined[count:], strict=True)

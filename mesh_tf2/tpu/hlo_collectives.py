@@ -139,10 +139,8 @@ def _groups(text: str, replicas: int) -> _Groups:
       for part in found[1].strip("{}").split("},{")
     )
   if found := _IOTA.search(text):
-    sizes, start, order = (
-      [int(n) for n in part.split(",")] if part else None
-      for part in found.groups()
-    )
+    sizes, start = ([int(n) for n in found[i].split(",")] for i in (1, 2))
+    order = [int(n) for n in found[3].split(",")] if found[3] else None
     numbers = np.arange(math.prod(start)).reshape(start)
     grouped = np.transpose(numbers, order).reshape(sizes)
     return tuple(tuple(map(int, row)) for row in grouped)
@@ -190,5 +188,5 @@ def _bytes_of_start(kind: str, result: str) -> int:
 
 def _array_bytes(dtype: str, sizes: str) -> int:
   elements = math.prod(int(n) for n in sizes.split(",") if n)
-  bits = 8 if dtype == "pred" else int(_BITS.search(dtype)[0])
-  return elements * bits // 8
+  bits = _BITS.search(dtype)
+  return elements * (int(bits[0]) if bits else 8) // 8  # a truth value is pred
