@@ -53,6 +53,11 @@ _MODULE_IMPORT = flags.DEFINE_multi_string(
   [],
   "A module to import first: it may register what gin files name.",
 )
+_CLUSTER_TIMEOUT = flags.DEFINE_float(
+  "cluster_timeout_seconds",
+  600,
+  "How long to wait at the start for the processes that TF_CONFIG names.",
+)
 _RUN_FLAGS = {
   "model_dir": _MODEL_DIR,
   "tpu": flags.DEFINE_string("tpu", None, "A TPU; this build has none."),
@@ -93,7 +98,7 @@ def _run(arguments: Sequence[str]) -> None:
     )
   for module in _MODULE_IMPORT.value:
     _import(module)
-  strategies.join_cluster(os.environ.get("TF_CONFIG"))
+  strategies.join_cluster(os.environ.get("TF_CONFIG"), _CLUSTER_TIMEOUT.value)
   if _MODEL_DIR.value:
     # Files may name what they keep with the model: %model_dir.
     gin.bind_parameter("model_dir/gin.macro.value", _MODEL_DIR.value)

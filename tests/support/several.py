@@ -10,6 +10,7 @@ import sys
 import time
 
 import mesh_tf2 as mtf
+from mesh_tf2.transformer.run import strategies
 
 from tests.support import small_runs
 
@@ -20,6 +21,8 @@ SAVE_STEPS = 10
 
 def settings(folder, steps, mesh=MESH, **where):
   """A run that is the same on any mesh."""
+  if where.get("strategy") == "joined":
+    where["strategy"] = strategies.joined()
   small_runs.bind("dropout_rate = 0.1")
   return small_runs.make_settings(
     folder,
@@ -41,13 +44,17 @@ class Workers:
   Args:
     folder: of the model.
     steps: how far to train.
-    count: how many processes.
+    mesh: one processor for each process.
     die_at: worker number to the step before which it is killed.
     absent: numbers of workers that are never started.
+    timeout: how long they wait for each other at the start, in seconds.
   """
 
-  def __init__(self, folder, steps, count=4, die_at=None, absent=()):
-    ports = _free_ports(count)
+  def __init__(
+    self, folder, steps, mesh=MESH, die_at=None, absent=(), timeout=120
+  ):
+    count = mtf.convert_to_shape(mesh).size
+    ports = free_ports(count)
     addresses = [f"127.0.0.1:{port}" for port in ports]
     self.processes = {}
     for number in set(range(count)) - set(absent):
@@ -63,6 +70,8 @@ class Workers:
           "tests.support.worker",
           str(folder),
           str(steps),
+          mesh,
+          str(timeout),
           *extra,
         ],
         cwd=ROOT,
@@ -99,7 +108,7 @@ class Workers:
     self.processes[number].send_signal(which)
 
 
-def _free_ports(count):
+def free_ports(count):
   sockets = [socket.socket() for _ in range(count)]
   for s in sockets:
     s.bind(("127.0.0.1", 0))

@@ -1,8 +1,9 @@
 """One of several processes that train a tiny model; started by a test.
 
-    python -m tests.support.worker FOLDER STEPS [DIE_AT]
+    python -m tests.support.worker FOLDER STEPS MESH TIMEOUT [DIE_AT]
 
-Its place among the others is in TF_CONFIG. With DIE_AT it is killed there.
+Its place among the others is in TF_CONFIG. It waits for them for TIMEOUT
+seconds. With DIE_AT it is killed at that step.
 """
 
 import json
@@ -13,9 +14,15 @@ import sys
 
 import tensorflow as tf
 
+from mesh_tf2.transformer.run import mistakes, strategies
 
-def main(folder, steps, die_at=None):
-  strategy = tf.distribute.MultiWorkerMirroredStrategy()
+
+def main(folder, steps, mesh, timeout, die_at=None):
+  config = os.environ["TF_CONFIG"]
+  try:
+    strategies.join_cluster(config, float(timeout))
+  except TimeoutError as error:
+    sys.exit(mistakes.mistake(error))
   from mesh_tf2.transformer.run import loop, train
 
   from tests.support import several
@@ -31,10 +38,14 @@ def main(folder, steps, die_at=None):
     return metrics
 
   loop.StepLoop.run = noted
-  train.train(several.settings(folder, int(steps), strategy=strategy))
-  task = json.loads(os.environ["TF_CONFIG"])["task"]["index"]
-  path = pathlib.Path(folder, f"losses-{steps}-{task}.json")
-  path.write_text(json.dumps(losses))
+  try:
+    train.train(several.settings(folder, int(steps), mesh, strategy="joined"))
+  except tf.errors.OpError as error:
+    sys.exit(mistakes.mistake(error))
+  finally:
+    task = json.loads(config)["task"]["index"]
+    path = pathlib.Path(folder, f"losses-{steps}-{task}.json")
+    path.write_text(json.dumps(losses))
 
 
 if __name__ == "__main__":

@@ -39,7 +39,9 @@ def show_messages() -> None:
   logger.handlers = [_Lines()]
   logger.propagate = False
   logging.getLogger().handlers = [_Lines()]
-  logging.getLogger("tensorflow").handlers = []  # its messages go up to the root
+  logging.getLogger(
+    "tensorflow"
+  ).handlers = []  # its messages go up to the root
   absl.logging.set_verbosity(absl.logging.INFO)
   warnings.showwarning = _warn
 

@@ -13,21 +13,26 @@ from mesh_tf2.spmd.topology import device_assignment
 
 from .clusters import cluster_of
 from .devices import Kind, RunsOn, check_tpu
+from .rendezvous import wait_for_all
 
 
-def join_cluster(tf_config: str | None) -> None:
+def join_cluster(tf_config: str | None, timeout_seconds: float) -> None:
   """Joins the processes that run the program together, if there are several.
 
   TensorFlow wants this to come before anything else that it is asked to do.
 
   Args:
     tf_config: the value of the environment variable `TF_CONFIG`.
+    timeout_seconds: how long to wait for the others.
 
   Raises:
     ValueError: it cannot be read.
+    TimeoutError: names those that have not come.
   """
-  if cluster_of(tf_config) is not None:
-    _joined()
+  cluster = cluster_of(tf_config)
+  if cluster is not None:
+    wait_for_all(cluster, timeout_seconds)
+    joined()
 
 
 def devices_here(tf_config: str | None) -> list[str]:
@@ -84,11 +89,12 @@ def _mirrored(runs_on: RunsOn, mesh: mtf.Shape) -> tf.distribute.Strategy:
 
 def _multi_worker(runs_on: RunsOn, mesh: mtf.Shape) -> tf.distribute.Strategy:
   del runs_on, mesh
-  return _joined()
+  return joined()
 
 
 @functools.lru_cache
-def _joined() -> tf.distribute.Strategy:
+def joined() -> tf.distribute.Strategy:
+  """The strategy of the processes that run together; made only once."""
   return (
     tf.distribute.MultiWorkerMirroredStrategy()
   )  # it reads TF_CONFIG itself

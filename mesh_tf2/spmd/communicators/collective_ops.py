@@ -19,6 +19,10 @@ import tensorflow as tf
 
 from .base import Communicator, Groups
 
+# How long a process that does not answer is waited for. Writing a checkpoint,
+# or tracing a function, takes a process less.
+TIMEOUT_SECONDS = 600
+
 # Each communicator has a range of keys of its own: TensorFlow remembers a key's
 # group and shape as long as the process lives. The first range is that of the
 # strategies themselves.
@@ -175,9 +179,18 @@ class CollectiveOps(Communicator):
 
 @functools.lru_cache
 def communicator_of(
-  strategy: tf.distribute.Strategy, timeout_seconds: float = 0
+  strategy: tf.distribute.Strategy, timeout_seconds: float | None = None
 ) -> CollectiveOps:
-  """The communicator of a strategy: the same one whenever it is asked for."""
+  """The communicator of a strategy: the same one whenever it is asked for.
+
+  Args:
+    strategy: whose replicas are the processors.
+    timeout_seconds: see `CollectiveOps`; by default `TIMEOUT_SECONDS` where
+      other processes have to answer, and none within one process.
+  """
+  if timeout_seconds is None:
+    several = isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
+    timeout_seconds = TIMEOUT_SECONDS if several else 0
   return CollectiveOps(strategy, timeout_seconds)
 
 
