@@ -50,7 +50,7 @@ def compile(
   core = core_program(impl.shape, impl.layout_rules, build, args, kwargs)
   hlo = core.hlo()
   start = time.monotonic()
-  compiled = xla.compile_ahead(devices, hlo)
+  compiled = xla.compile_ahead(devices, hlo, core.overwritten)
   seconds = time.monotonic() - start
   memory = compiled.get_compiled_memory_stats()
   (counts,) = _listed(compiled.cost_analysis())

@@ -23,8 +23,7 @@ class CompiledProgram:
     chip: what one of its cores can do.
     mesh_shape: the mesh dimensions.
     argument_bytes: of variables and inputs.
-    output_bytes: of results and new values of variables, in memory of their
-      own.
+    output_bytes: of results; new values of variables overwrite the old ones.
     temporary_bytes: of what lives in between, at the most.
     code_bytes: of the program itself.
     flops: operations on numbers that the compiler counts.
