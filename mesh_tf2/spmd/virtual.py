@@ -8,7 +8,6 @@ axes. Neither the graph nor the work grows with the number of processors.
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 import string
@@ -25,8 +24,18 @@ from ..core.layout import (
 from ..core.shape import Dimension, Shape
 from . import slices as on_slice
 from . import wide
-from .laid_out import LaidOutVariable, PendingSum, Slices
+from .laid_out import PendingSum, Slices
 from .mesh import MeshImpl
+from .virtual_slices import (
+  VirtualSlices,
+  VirtualVariable,
+  aligned,
+  move,
+  to_tensor,
+  union,
+  with_axes,
+  wrap,
+)
 
 _LARGEST_CONSTANT = 4096  # elements: larger ones are computed where they run
 
@@ -35,45 +44,6 @@ _REDUCE = {
   "MAX": tf.reduce_max,
   "MIN": tf.reduce_min,
 }
-
-
-@dataclasses.dataclass(frozen=True)
-class VirtualSlices:
-  """One tensor, and the mesh axes that its leading axes stand for."""
-
-  value: tf.Tensor
-  axes: tuple[int, ...]
-
-  @property
-  def slice_shape(self) -> list[int]:
-    """The sizes of a slice; all are alike."""
-    return self.value.shape.as_list()[len(self.axes) :]
-
-  def __repr__(self) -> str:
-    return f"VirtualSlices({self.value.shape}, mesh axes {self.axes})"
-
-
-class VirtualVariable(LaidOutVariable):
-  """All slices of a variable in one `tf.Variable`."""
-
-  def __init__(self, name: str, value: VirtualSlices, trainable: bool) -> None:
-    self._axes = value.axes
-    # Not lifted: it is made outside the function that is being traced, which
-    # then need not be traced a second time.
-    self.tf_variable = tf.Variable(
-      value.value,
-      trainable=trainable,
-      name=name.replace(":", "_"),
-      experimental_enable_variable_lifting=False,
-    )
-
-  def read(self) -> VirtualSlices:
-    """The current slices."""
-    return VirtualSlices(self.tf_variable.read_value(), self._axes)
-
-  def assign(self, value: VirtualSlices) -> None:
-    """Overwrites the slices."""
-    self.tf_variable.assign(value.value)
 
 
 class VirtualMeshImpl(MeshImpl):
@@ -86,9 +56,9 @@ class VirtualMeshImpl(MeshImpl):
 
   def slicewise(self, fn: Callable[..., Any], *xs: Slices) -> Any:
     """Maps `fn` over the processors with `tf.vectorized_map`."""
-    axes = _union(xs)
+    axes = union(xs)
     if not axes:
-      return _wrap(fn(*(x.value for x in xs)), ())
+      return wrap(fn(*(x.value for x in xs)), ())
     sizes = [self.shape[a].size for a in axes]
     flat = [self._flat(x, axes, sizes) for x in xs]
     ys = tf.vectorized_map(lambda slices: fn(*slices), tuple(flat))
@@ -96,19 +66,19 @@ class VirtualMeshImpl(MeshImpl):
     def unflatten(y: tf.Tensor) -> tf.Tensor:
       return tf.reshape(y, [*sizes, *y.shape.as_list()[1:]])
 
-    return _wrap(tf.nest.map_structure(unflatten, ys), axes)
+    return wrap(tf.nest.map_structure(unflatten, ys), axes)
 
   def _flat(
     self, x: VirtualSlices, axes: Sequence[int], sizes: Sequence[int]
   ) -> tf.Tensor:
     trailing = self.slice_sizes(x)
-    full = tf.broadcast_to(_with_axes(x, axes), [*sizes, *trailing])
+    full = tf.broadcast_to(with_axes(x, axes), [*sizes, *trailing])
     return tf.reshape(full, [-1, *trailing])
 
   def map_trailing(self, fn: Callable[..., Any], *xs: Slices) -> Any:
     """Runs `fn` once: the processors are further axes in front."""
-    axes = _union(xs)
-    return _wrap(fn(*(_with_axes(x, axes) for x in xs)), axes)
+    axes = union(xs)
+    return wrap(fn(*(with_axes(x, axes) for x in xs)), axes)
 
   def map_points(
     self,
@@ -118,14 +88,14 @@ class VirtualMeshImpl(MeshImpl):
     target: Shape,
   ) -> Slices:
     """Leaves axes of size 1 in front to TensorFlow's broadcasting."""
-    axes = _union(xs)
+    axes = union(xs)
     pairs = list(zip(xs, shapes, strict=True))
     is_any_full = any(
       len(x.axes) == len(axes) and len(s) == len(target) for x, s in pairs
     )
 
-    ys = [_aligned(x, s, target, axes, is_any_full) for x, s in pairs]
-    return _wrap(fn(*ys), axes)
+    ys = [aligned(x, s, target, axes, is_any_full) for x, s in pairs]
+    return wrap(fn(*ys), axes)
 
   def map_trailing_sum(
     self,
@@ -134,8 +104,8 @@ class VirtualMeshImpl(MeshImpl):
     mesh_axes: Sequence[int],
   ) -> Slices:
     """Sums over the processors inside `fn` when the sum is asked for."""
-    axes = _union(xs)
-    values = [_with_axes(x, axes) for x in xs]
+    axes = union(xs)
+    values = [with_axes(x, axes) for x in xs]
 
     def partial() -> Slices:
       return VirtualSlices(fn(*values, lead=()), axes)
@@ -171,7 +141,7 @@ class VirtualMeshImpl(MeshImpl):
     self, equation: str, xs: Sequence[VirtualSlices], summed: Sequence[int]
   ) -> VirtualSlices:
     letters = string.ascii_uppercase
-    axes = tuple(a for a in _union(xs) if a not in summed)
+    axes = tuple(a for a in union(xs) if a not in summed)
     ins, out = equation.split("->")
 
     def spell(axes: Sequence[int]) -> str:
@@ -196,9 +166,9 @@ class VirtualMeshImpl(MeshImpl):
     index = np.arange(dim.size, dtype=np.uint64) * np.uint64(stride)
     axis = self.tensor_dimension_to_mesh_axis(dim)
     if axis is None:
-      return VirtualSlices(_to_tensor(index.reshape(sizes)), ())
+      return VirtualSlices(to_tensor(index.reshape(sizes)), ())
     index = index.reshape([self.shape[axis].size, *sizes])
-    return VirtualSlices(_to_tensor(index), (axis,))
+    return VirtualSlices(to_tensor(index), (axis,))
 
   def slice_sizes(self, x: Slices) -> list[int]:
     """The trailing sizes."""
@@ -278,7 +248,7 @@ class VirtualMeshImpl(MeshImpl):
     at = lead + split_axis
     cut = [*sizes[:at], m, sizes[at] // m, *sizes[at + 1 :]]
     axes = tuple(sorted((*x.axes, mesh_axis)))
-    y = _move(tf.reshape(x.value, cut), at, axes.index(mesh_axis))
+    y = move(tf.reshape(x.value, cut), at, axes.index(mesh_axis))
     return VirtualSlices(y, axes)
 
   def _allconcat(self, x: Slices, mesh_axis: int, concat_axis: int) -> Slices:
@@ -288,7 +258,7 @@ class VirtualMeshImpl(MeshImpl):
       copies[lead + concat_axis] = m
       return VirtualSlices(tf.tile(x.value, copies), x.axes)
     at = lead - 1 + concat_axis
-    y = _move(x.value, x.axes.index(mesh_axis), at)
+    y = move(x.value, x.axes.index(mesh_axis), at)
     sizes = y.shape.as_list()
     joined = [*sizes[:at], m * sizes[at + 1], *sizes[at + 2 :]]
     axes = tuple(a for a in x.axes if a != mesh_axis)
@@ -372,7 +342,7 @@ class VirtualMeshImpl(MeshImpl):
     m = self.shape[mesh_axis].size
     if mesh_axis not in x.axes:
       axes = tuple(sorted((*x.axes, mesh_axis)))
-      full = _with_axes(x, axes)
+      full = with_axes(x, axes)
       sizes = full.shape.as_list()
       sizes[axes.index(mesh_axis)] = m
       x = VirtualSlices(tf.broadcast_to(full, sizes), axes)
@@ -384,58 +354,3 @@ class VirtualMeshImpl(MeshImpl):
     y = on_slice.cut(x.value, at, max(-offset, 0) if kept else 0, kept)
     y = on_slice.pad(y, at, *((gap, 0) if offset > 0 else (0, gap)))
     return VirtualSlices(y, x.axes)
-
-
-def _union(xs: Sequence[VirtualSlices]) -> tuple[int, ...]:
-  return tuple(sorted({a for x in xs for a in x.axes}))
-
-
-def _with_axes(x: VirtualSlices, axes: Sequence[int]) -> tf.Tensor:
-  """The tensor with leading axes of size 1 for the mesh axes it lacks."""
-  if len(x.axes) == len(axes):
-    return x.value
-  sizes = x.value.shape.as_list()
-  own = iter(sizes)
-  lead = [next(own) if a in x.axes else 1 for a in axes]
-  full = [*lead, *sizes[len(x.axes) :]]
-  return tf.reshape(x.value, on_slice.constant(full))
-
-
-def _aligned(
-  x: VirtualSlices,
-  shape: Shape,
-  target: Shape,
-  axes: Sequence[int],
-  may_be_short: bool,
-) -> tf.Tensor:
-  """The tensor with axes of size 1 for what it lacks.
-
-  If it may be short, those that would be in front of all others are left out.
-  """
-  kept = target.keep(shape)
-  y = on_slice.transpose(x.value, [shape.index(d) for d in kept])
-  sizes = y.shape.as_list()
-  lead = dict(zip(x.axes, sizes, strict=False))
-  rest = iter(sizes[len(x.axes) :])
-  full = [lead.get(a, 1) for a in axes]
-  full += [next(rest) if d in shape else 1 for d in target]
-  missing = len(full) - len(sizes)
-  if full == sizes or (may_be_short and full == [1] * missing + sizes):
-    return y
-  return tf.reshape(y, on_slice.constant(full))
-
-
-def _to_tensor(x: np.ndarray) -> tf.Tensor:
-  return tf.convert_to_tensor(on_slice.constant(x))
-
-
-def _wrap(ys: Any, axes: tuple[int, ...]) -> Any:
-  return tf.nest.map_structure(lambda y: VirtualSlices(y, axes), ys)
-
-
-def _move(x: tf.Tensor, source: int, target: int) -> tf.Tensor:
-  if source == target:
-    return x
-  order = [i for i in range(x.shape.rank) if i != source]
-  order.insert(target, source)
-  return tf.transpose(x, on_slice.constant(order))
