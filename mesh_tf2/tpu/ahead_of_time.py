@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
+from ..core.shape import Shape
 from ..program import Program, ProgramFunction
+from ..spmd.topology import auto_logical_to_physical_tpu
 from . import xla
 from .chips import chip_of
 from .core_program import core_program
@@ -50,7 +53,8 @@ def compile(
   core = core_program(impl.shape, impl.layout_rules, build, args, kwargs)
   hlo = core.hlo()
   start = time.monotonic()
-  compiled = xla.compile_ahead(devices, hlo, core.overwritten)
+  placed = _spread(devices, impl.shape)
+  compiled = xla.compile_ahead(placed, hlo, core.overwritten)
   seconds = time.monotonic() - start
   memory = compiled.get_compiled_memory_stats()
   (counts,) = _listed(compiled.cost_analysis())
@@ -71,6 +75,16 @@ def compile(
     compile_seconds=seconds,
     hlo=text,
   )
+
+
+def _spread(devices: Sequence[Any], mesh_shape: Shape) -> list[Any]:
+  """For each processor of a mesh its device, so that axes are rings."""
+  by_place = {(*d.coords, d.core_on_chip): d for d in devices}
+  sizes = [1 + max(column) for column in zip(*by_place, strict=True)]
+  places = auto_logical_to_physical_tpu(
+    mesh_shape, sizes, return_coordinates=True
+  )
+  return [by_place[place] for place in places]
 
 
 def _listed(x: Any) -> list[Any]:
