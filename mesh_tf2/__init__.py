@@ -74,6 +74,10 @@ from .spmd.log import (
   pretty_print_counters as pretty_print_counters,
 )
 from .spmd.lowering import Lowering as Lowering
+from .spmd.topology import (
+  pnum_to_processor_coordinates_nd as pnum_to_processor_coordinates_nd,
+  processor_coordinates_to_pnum_map_nd as processor_coordinates_to_pnum_map_nd,
+)
 from .spmd.mesh import MeshImpl as MeshImpl
 from .spmd.parallel import (
   binary_reduction_fn as binary_reduction_fn,

@@ -41,11 +41,7 @@ class CondOperation(Operation):
       Tensor(self, y.shape, y.dtype, index=i)
       for i, y in enumerate(branches[0].results)
     ]
-
-  @property
-  def inner_operations(self) -> Sequence[Operation]:
-    """The operations of both branches."""
-    return [op for branch in self._branches for op in branch.operations]
+    self.inner_operations = [op for b in branches for op in b.operations]
 
   def clone(self, inputs: Sequence[Tensor]) -> CondOperation:
     """The same branches, reading other tensors."""

@@ -68,13 +68,15 @@ class LoopOperation(Operation):
       externals = [*rounds.condition.externals(), *externals]
     if rounds.after is not None:
       externals.append(rounds.after)
-      rounds.after.operation.keeps_history = True
+      loop_of(rounds.after).keeps_history = True
     super().__init__([*inputs, *dict.fromkeys(externals)], mesh, name)
     self._outputs = [
       Tensor(self, self._output_shape(i), y.dtype, index=i)
       for i, y in enumerate(body.results)
     ]
     self._history: list[Tensor] = []
+    condition = rounds.condition.operations if rounds.condition else []
+    self.inner_operations = [*condition, *body.operations]
 
   def _output_shape(self, i: int) -> Shape:
     shape = self.body.results[i].shape
@@ -89,19 +91,12 @@ class LoopOperation(Operation):
     return Shape([dim, *shape])
 
   @property
-  def inner_operations(self) -> Sequence[Operation]:
-    """The operations of the condition and of the body."""
-    condition = self.rounds.condition
-    before = [] if condition is None else condition.operations
-    return [*before, *self.body.operations]
-
-  @property
   def max_rounds(self) -> int | None:
     """The largest number of rounds, if it is known."""
     if self.rounds.dim is not None:
       return self.rounds.dim.size
     if self.rounds.after is not None:
-      return self.rounds.after.operation.max_rounds
+      return loop_of(self.rounds.after).max_rounds
     return self.tf_kwargs.get("maximum_iterations")
 
   @property
@@ -270,6 +265,13 @@ def _known(pairs: Any) -> list[tuple[Tensor, Tensor]]:
 def _without_limit(tf_kwargs: Mapping[str, Any]) -> dict[str, Any]:
   """The gradient has as many rounds as there were; nobody has to stop it."""
   return {k: v for k, v in tf_kwargs.items() if k != "maximum_iterations"}
+
+
+def loop_of(output: Tensor) -> LoopOperation:
+  """The loop that a tensor comes out of."""
+  loop = output.operation
+  assert isinstance(loop, LoopOperation), f"{output} comes out of no loop"
+  return loop
 
 
 def check_carried(

@@ -130,6 +130,61 @@ def device_assignment(
   )
 
 
+def pnum_to_processor_coordinates_nd(
+  mesh_shape: ShapeLike, pnum: int, device_assignment: Any
+) -> list[int]:
+  """Where on the machine the core of a processor is.
+
+  Args:
+    mesh_shape: without effect: the assignment knows.
+    pnum: the number of the processor, which is that of the replica.
+    device_assignment: of TensorFlow; see `device_assignment`.
+
+  Returns:
+    As many coordinates as the topology has.
+  """
+  del mesh_shape
+  return [int(c) for c in device_assignment.coordinates(pnum, 0)]
+
+
+def processor_coordinates_to_pnum_map_nd(
+  mesh_shape: ShapeLike,
+  logical_to_physical: Sequence[Sequence[int]],
+  device_assignment: Any,
+) -> list[int]:
+  """Which processor has the core at each of some places.
+
+  Args:
+    mesh_shape: without effect: the assignment knows.
+    logical_to_physical: places on the machine; coordinates that are left out
+      at the end are 0.
+    device_assignment: of TensorFlow; see `device_assignment`.
+
+  Returns:
+    A processor's number for each place.
+
+  Raises:
+    LayoutError: there is no core at a place.
+  """
+  del mesh_shape
+  count = device_assignment.num_replicas
+  at = {
+    tuple(pnum_to_processor_coordinates_nd("", n, device_assignment)): n
+    for n in range(count)
+  }
+  length = len(next(iter(at)))
+  numbers = []
+  for place in logical_to_physical:
+    full = (*map(int, place), *[0] * (length - len(place)))
+    if full not in at:
+      raise LayoutError(
+        f"there is no core at {list(place)}: the cores of the device "
+        f"assignment are between {list(min(at))} and {list(max(at))}"
+      )
+    numbers.append(at[full])
+  return numbers
+
+
 def _sizes(shape: Any) -> list[int]:
   """The sizes of a mesh, which may be given as such."""
   if all(isinstance(n, (int, np.integer)) for n in shape):

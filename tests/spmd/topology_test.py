@@ -252,6 +252,25 @@ def test_replicas_of_a_device_assignment_stand_where_the_mesh_has_them(shape):
   assert "TPU:" in assignment.tpu_device(0, 0)
 
 
+def test_places_on_the_machine_and_processors_are_found_from_each_other():
+  assignment = topology.device_assignment(
+    made_up_topology((4, 2, 2, 1), hosts=2), [4, 4]
+  )
+  places = [
+    mtf.pnum_to_processor_coordinates_nd("x:4;y:4", n, assignment)
+    for n in range(16)
+  ]
+  assert sorted(map(tuple, places)) == [
+    (x, y, z, 0) for x in range(4) for y in range(2) for z in range(2)
+  ]
+  # The core of a chip that has one need not be named.
+  short = [place[:3] for place in places]
+  found = mtf.processor_coordinates_to_pnum_map_nd("x:4;y:4", short, assignment)
+  assert found == list(range(16))
+  with pytest.raises(mtf.LayoutError, match=r"no core at \[4, 0\]: the cores"):
+    mtf.processor_coordinates_to_pnum_map_nd("", [[4, 0]], assignment)
+
+
 def test_a_device_assignment_needs_every_core_of_the_topology():
   machine = tf.tpu.experimental.Topology(
     mesh_shape=np.array([2, 2, 1, 1], np.int32),

@@ -10,7 +10,6 @@ import tensorflow as tf
 # Where a ValueError is raised that is about what somebody asked for. One from
 # the depths of another library is a fault of ours that wants its stack trace.
 _OURS = ("mesh_tf2", "gin", "__main__")
-_COLLECTIVE = "Collective"  # in what TensorFlow says of a broken communication
 _MISSING_BINDINGS = "Required bindings for"
 _DISK = (
   tf.errors.NotFoundError,
@@ -43,8 +42,6 @@ def mistake(error: BaseException) -> str | None:
     return error.message.partition("\n")[0]
   if isinstance(error, _GONE):
     return _lost_process(error.message)
-  if isinstance(error, tf.errors.OpError) and _COLLECTIVE in error.message:
-    return _lost_process(error.message)
   if isinstance(error, tf.errors.InvalidArgumentError):
     return _broken_data(error.message)
   text = str(error)
@@ -57,29 +54,20 @@ def mistake(error: BaseException) -> str | None:
 
 def _lost_process(message: str) -> str | None:
   """Which process does not answer any more; None for any other error."""
-  task = re.search(r"/job:(\w+)/replica:\d+/task:(\d+)", message)
   reason = re.search(
-    r"aborted by: (.*)|(Socket closed|Connection re\w+|heartbeat\w* timeout)",
+    r"aborted by: ([^\n\\]*)|(Socket closed|Connection re\w+"
+    r"|heartbeat\w* timeout|Collective has timed out)",
     message,
   )
-  if task is None or reason is None:
+  if reason is None:
     return None
-  return (
-    f"{task.group(1)} {task.group(2)} does not answer any more "
-    f"({reason.group(1) or reason.group(2)}), so this process stops, too; "
-    "start the same command again for all of them: it goes on from the last "
-    "checkpoint"
-  )
-
-
-def _lost_process(message: str) -> str:
-  """Which process is gone; the innermost part of a message knows best."""
+  # Each process hands on what it has heard; the last one named is the cause.
   tasks = re.findall(r"/job:(\w+)/replica:\d+/task:(\d+)", message)
   who = " ".join(tasks[-1]) if tasks else "one of the processes"
   return (
-    f"{who} does not answer any more: it has ended, hangs, or cannot be "
-    "reached, and so this process ends, too. Start all of them again with the "
-    "same command: they go on from the newest checkpoint"
+    f"{who} does not answer any more ({reason.group(1) or reason.group(2)}), "
+    "so this process stops, too; start the same command again for all of them: "
+    "it goes on from the last checkpoint"
   )
 
 
