@@ -60,7 +60,9 @@ _CLUSTER_TIMEOUT = flags.DEFINE_float(
 )
 _RUN_FLAGS = {
   "model_dir": _MODEL_DIR,
-  "tpu": flags.DEFINE_string("tpu", None, "A TPU; this build has none."),
+  "tpu": flags.DEFINE_string(
+    "tpu", None, "A TPU: local, its name, or grpc://address:port."
+  ),
   "tpu_job_name": flags.DEFINE_string("tpu_job_name", None, "No effect."),
   "gcp_project": flags.DEFINE_string("gcp_project", None, "No effect."),
   "tpu_zone": flags.DEFINE_string("tpu_zone", None, "No effect."),

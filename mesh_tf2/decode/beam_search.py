@@ -13,6 +13,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from ..autodiff.while_loop import while_loop
 from ..core.errors import ShapeError
 from ..core.graph import Tensor
 from ..core.shape import Dimension, Shape
@@ -37,7 +38,6 @@ from ..ops.softmax import log_softmax
 from ..ops.source import constant, mtf_range, one_hot, zeros_like
 from ..ops.top_k import top_k
 from ..ops.unary import logical_not, to_float
-from ..autodiff.while_loop import while_loop
 
 EOS_ID = 1
 INF = 1e7  # a score that nothing real reaches

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 
+from ..autodiff.while_loop import while_loop
 from ..core.graph import Tensor
 from ..ops.binary import equal, less, logical_and, not_equal, where
 from ..ops.extremes import reduce_all, reduce_any
@@ -13,7 +14,6 @@ from ..ops.gather import gather
 from ..ops.sampling import sample_with_temperature
 from ..ops.source import constant, mtf_range
 from ..ops.unary import logical_not
-from ..autodiff.while_loop import while_loop
 from .beam_search import EOS_ID
 
 LogitsFn = Callable[..., tuple[Tensor, list[Tensor]]]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 import tensorflow as tf
 
 from ..autodiff.gradients import gradients
+from ..autodiff.while_loop import while_loop
 from ..core.errors import ShapeError
 from ..core.graph import Graph, Tensor
 from ..core.shape import Dimension
@@ -19,7 +20,6 @@ from ..ops.elementwise import cast, multiply
 from ..ops.gather import gather
 from ..ops.linear.reshape import replace_dimensions
 from ..ops.source import constant, mtf_range
-from ..autodiff.while_loop import while_loop
 
 Features = Mapping[str, Tensor]
 ModelFn = Callable[[dict[str, Tensor]], Mapping[str, Tensor]]

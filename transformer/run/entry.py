@@ -48,9 +48,9 @@ MODES: Mapping[Mode, Callable[[Settings], None]] = {
 # Parameters of the original without a use here: their values that say nothing,
 # and why the others do nothing.
 NO_EFFECT = {
-  "tpu_job_name": (None, "there are no TPU jobs in this build"),
-  "gcp_project": (None, "there are no TPU jobs in this build"),
-  "tpu_zone": (None, "there are no TPU jobs in this build"),
+  "tpu_job_name": (None, "TensorFlow names the jobs of a TPU"),
+  "gcp_project": (None, "a TPU is looked for in this machine's project"),
+  "tpu_zone": (None, "a TPU is looked for in this machine's zone"),
   "autostack": (True, "variables are kept one by one"),
   "export_checkpoint_step": (None, "models are not exported"),
   "export_path": ("", "models are not exported"),
@@ -117,7 +117,7 @@ def run(  # noqa: PLR0913  names of the original, and their order
 
   Args:
     tpu_job_name: without effect.
-    tpu: name of a TPU; this build has none.
+    tpu: "local", the name of a TPU, or its address, "grpc://10.0.0.2:8470".
     gcp_project: without effect.
     tpu_zone: without effect.
     model_dir: where checkpoints and results are.
