@@ -5,7 +5,6 @@ import pytest
 import tensorflow as tf
 
 import mesh_tf2 as mtf
-from mesh_tf2.tpu import xla
 from tests_tpu.cores import numbers
 
 BATCH, D, HIDDEN = (
@@ -81,12 +80,6 @@ def test_a_mesh_of_another_size_than_the_topology_is_refused():
 def test_a_topology_that_does_not_exist_is_refused():
   with pytest.raises(ValueError, match="topology 'v2:nonsense'"):
     compiled("v2:nonsense")
-
-
-def test_a_network_query_is_forbidden_beforehand(monkeypatch):
-  monkeypatch.delenv("TPU_SKIP_MDS_QUERY")
-  with pytest.raises(xla.MissingCompilerError, match="TPU_SKIP_MDS_QUERY=1"):
-    xla.require_compiler()
 
 
 def test_what_is_captured_from_outside_takes_part():
