@@ -42,7 +42,9 @@ class ImportOperation(Operation):
         f"dimensions [{shape}] want {shape.to_integer_list}"
       )
     super().__init__([], mesh, name or "import")
-    self.tf_tensor = tf.ensure_shape(value, shape.to_integer_list)
+    if not value.shape.is_fully_defined():
+      value = tf.ensure_shape(value, shape.to_integer_list)
+    self.tf_tensor = value
     self._outputs = [Tensor(self, shape, value.dtype)]
 
   def lower(self, lowering: Lowering) -> None:

@@ -82,16 +82,21 @@ class OwnSliceMeshImpl(MeshImpl):
   # Input and output.
 
   def import_tensor(self, value: tf.Tensor, shape: Shape) -> Slices:
-    """Cuts the processor's own slice out of the whole tensor."""
+    """Cuts the processor's own slice out of the whole tensor.
+
+    Where the host can do that, it does: no more than the slice goes to the
+    processor's device.
+    """
     value = tf.convert_to_tensor(value)
     sizes = self.slice_shape(shape)
     if sizes == shape.to_integer_list:
       return value
-    begin = [
-      0 if a is None else self.processor_coordinate(a) * n
-      for a, n in zip(self.tensor_layout(shape), sizes, strict=True)
-    ]
-    return tf.slice(value, begin, sizes)
+    with self._communicator.on_host():
+      begin = [
+        0 if a is None else self.processor_coordinate(a) * n
+        for a, n in zip(self.tensor_layout(shape), sizes, strict=True)
+      ]
+      return tf.slice(value, begin, sizes)
 
   def export_tensor(self, x: Slices, shape: Shape) -> tf.Tensor:
     """Joins the slices of all processors, on every one of them."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import abc
 import contextlib
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import tensorflow as tf
 
@@ -29,6 +30,10 @@ class Communicator(abc.ABC):
   def looped(self) -> Iterator[None]:
     """Around communications that are a part of a TensorFlow loop."""
     yield
+
+  def on_host(self) -> contextlib.AbstractContextManager[Any]:
+    """Around what the host is to do, where a program may use it."""
+    return contextlib.nullcontext()
 
   @abc.abstractmethod
   def processor_number(self) -> tf.Tensor:

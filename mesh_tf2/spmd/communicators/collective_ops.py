@@ -14,6 +14,7 @@ import contextlib
 import functools
 import itertools
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import tensorflow as tf
 
@@ -85,6 +86,10 @@ class CollectiveOps(Communicator):
       yield
     finally:
       self._apart = before
+
+  def on_host(self) -> contextlib.AbstractContextManager[Any]:
+    """The CPU of the replica's process."""
+    return tf.device("/device:CPU:0")
 
   def processor_number(self) -> tf.Tensor:
     """A constant: each replica has a program of its own."""
