@@ -57,7 +57,8 @@ class Decoder:
 
     An encoder reads the text and the end of the sequence, and so does a
     language model that follows inputs with targets; one that continues a text
-    does not read an end. What is too long is cut; an end stays the end.
+    does not read an end, and has room for one token more. What is too long is
+    cut; an end stays the end.
     """
     settings = self._context.settings
     continues = self._model_type == "lm"
@@ -65,6 +66,7 @@ class Decoder:
     vocabulary = pick(settings.vocabulary)
     end = [] if continues else [vocabulary.eos_id]
     room = settings.sequence_length["targets" if continues else "inputs"]
+    room -= continues
     rows = vocabulary.encode_batch(texts)
     if too_long := sum(len(row) + len(end) > room for row in rows):
       logging.warning(

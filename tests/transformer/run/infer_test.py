@@ -105,10 +105,10 @@ def test_a_language_model_continues_its_prompt(tmp_path, tiny_model):
   decoder = decoding.Decoder(made)
   rows = decoder.encode(["one", "x" * 100])
   assert rows[0] == [b + 3 for b in b"one"]
-  assert len(rows[1]) == 32
+  assert len(rows[1]) == 31  # there is room for one token more
   texts = decoder.decode(rows)
   assert texts[0].startswith("one")
-  assert texts[1] == "x" * 32
+  assert texts[1].startswith("x" * 31)
 
 
 def test_targets_that_follow_inputs_are_decoded_without_them(
