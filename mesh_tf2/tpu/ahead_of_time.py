@@ -79,7 +79,7 @@ def compile(
 
 def _spread(devices: Sequence[Any], mesh_shape: Shape) -> list[Any]:
   """For each processor of a mesh its device, so that axes are rings."""
-  by_place = {(*d.coords, d.core_on_chip): d for d in devices}
+  by_place: dict[Any, Any] = {(*d.coords, d.core_on_chip): d for d in devices}
   sizes = [1 + max(column) for column in zip(*by_place, strict=True)]
   places = auto_logical_to_physical_tpu(
     mesh_shape, sizes, return_coordinates=True
