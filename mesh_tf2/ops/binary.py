@@ -14,7 +14,6 @@ import tensorflow as tf
 
 from ..core.graph import Apply, Aval, Primitive, Tensor, apply
 from ..core.shape import Shape, ShapeLike, union
-from ..spmd import slices as on_slice
 from ..spmd import wide
 from ..spmd.laid_out import Slices
 from ..spmd.mesh import MeshImpl
@@ -224,14 +223,7 @@ class Where(Primitive):
 
   def lower(self, mesh: MeshImpl, op: Apply, *xs: Slices) -> Slices:
     shapes = [x.shape for x in op.inputs]
-
-    def select(*xs: tf.Tensor) -> tf.Tensor:
-      pairs = zip(xs, shapes, strict=True)
-      return tf.where(
-        *(on_slice.align(x, s, self.output_shape) for x, s in pairs)
-      )
-
-    return mesh.map_trailing(select, *xs)
+    return mesh.map_points(tf.where, xs, shapes, self.output_shape)
 
 
 def where(

@@ -136,7 +136,8 @@ class MeshImpl(OriginalNames):
 
     def aligned(*xs: tf.Tensor) -> tf.Tensor:
       pairs = zip(xs, shapes, strict=True)
-      return fn(*(on_slice.align(x, s, target) for x, s in pairs))
+      ys = (on_slice.align(x, s, target) for x, s in pairs)
+      return on_slice.on_points(fn, *ys)
 
     return self.map_trailing(aligned, *xs)
 
@@ -208,7 +209,7 @@ class MeshImpl(OriginalNames):
 
     def fill(x: tf.Tensor) -> tf.Tensor:
       lead = x.shape.as_list()[: x.shape.rank - len(sizes)]
-      return tf.broadcast_to(x, [*lead, *sizes])
+      return on_slice.broadcast_to(x, [*lead, *sizes])
 
     return self.map_trailing(fill, x)
 

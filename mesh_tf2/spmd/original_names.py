@@ -140,7 +140,7 @@ class OriginalNames(Instructions):
       leads = [y.shape.as_list()[: y.shape.rank - len(sizes)]]
       leads += [c.shape.as_list() for c in coordinates]
       lead = [max(column) for column in zip(*leads, strict=True)]
-      return tf.broadcast_to(y, [*lead, *sizes])
+      return on_slice.broadcast_to(y, [*lead, *sizes])
 
     return self.map_trailing(repeat, old_slices, *coordinates)
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import itertools
 import math
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Callable, Iterator, MutableMapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -90,6 +91,46 @@ def prepend_axes(x: tf.Tensor, ndims: int, count: int) -> tf.Tensor:
   sizes = x.shape.as_list()
   at = len(sizes) - ndims
   return tf.reshape(x, constant([*sizes[:at], *[1] * count, *sizes[at:]]))
+
+
+# TensorFlow's own functions stop where axes of size 1 in one tensor and in the
+# other take turns too often; these do not.
+
+_TURNS = 5
+_AXES_OF_THREE = 8  # with three operands it counts every axis
+
+
+def broadcast_to(x: tf.Tensor, sizes: Sequence[int]) -> tf.Tensor:
+  """Repeats a tensor along its axes of size 1, until it has these sizes."""
+  own = x.shape.as_list()
+  own = [1] * (len(sizes) - len(own)) + own
+  if _turns(own, sizes) <= _TURNS:
+    return tf.broadcast_to(x, constant(sizes))
+  for i, n in enumerate(sizes):
+    if own[i] != n:
+      before, after = math.prod(own[:i]), math.prod(own[i + 1 :])
+      x = tf.reshape(x, [before, 1, after])
+      x = tf.broadcast_to(x, [before, n, after])
+      own[i] = n
+  return tf.reshape(x, own)
+
+
+def on_points(fn: Callable[..., tf.Tensor], *xs: tf.Tensor) -> tf.Tensor:
+  """Runs a function of elements that broadcasts its operands."""
+  known = [x.shape.as_list() for x in xs]
+  rank = max(map(len, known))
+  known = [[1] * (rank - len(sizes)) + sizes for sizes in known]
+  if _turns(*known) <= _TURNS and (len(xs) < 3 or rank <= _AXES_OF_THREE):
+    return fn(*xs)
+  full = [next((n for n in c if n != 1), 1) for c in zip(*known, strict=True)]
+  y = fn(*(tf.reshape(broadcast_to(x, full), [-1]) for x in xs))
+  return tf.reshape(y, full)
+
+
+def _turns(*known: Sequence[int]) -> int:
+  """How many stretches of axes there are which the same tensors lack."""
+  lacking = [tuple(n == 1 for n in c) for c in zip(*known, strict=True)]
+  return sum(1 for c, _ in itertools.groupby(lacking) if not all(c))
 
 
 # TensorFlow's own slice and pad stop at eight axes; these take any number.

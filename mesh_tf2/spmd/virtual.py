@@ -72,7 +72,7 @@ class VirtualMeshImpl(MeshImpl):
     self, x: VirtualSlices, axes: Sequence[int], sizes: Sequence[int]
   ) -> tf.Tensor:
     trailing = self.slice_sizes(x)
-    full = tf.broadcast_to(with_axes(x, axes), [*sizes, *trailing])
+    full = on_slice.broadcast_to(with_axes(x, axes), [*sizes, *trailing])
     return tf.reshape(full, [-1, *trailing])
 
   def map_trailing(self, fn: Callable[..., Any], *xs: Slices) -> Any:
@@ -95,7 +95,7 @@ class VirtualMeshImpl(MeshImpl):
     )
 
     ys = [aligned(x, s, target, axes, is_any_full) for x, s in pairs]
-    return wrap(fn(*ys), axes)
+    return wrap(on_slice.on_points(fn, *ys), axes)
 
   def map_trailing_sum(
     self,

@@ -96,13 +96,14 @@ ONE = ()
 TWO = (("x", 2),)
 FOUR = (("x", 2), ("y", 2))
 EIGHT = (("x", 2), ("y", 4))
+CUBE = (("x", 2), ("y", 2), ("z", 2))
 
 
 def sampled_settings(dims, seed):
   """Legal settings for an operation on tensors with these dimensions.
 
   Every dimension is split by itself once; of the layouts that split two of
-  them, a few are chosen.
+  them, a few are chosen, and one of those that split three if there is any.
 
   Args:
     dims: (name, sizes) of the dimensions that may be split.
@@ -111,20 +112,21 @@ def sampled_settings(dims, seed):
   chosen = [(ONE, ())]
   chosen += [(TWO, layout) for layout in _layouts(dims, TWO, 1)]
   rng = random.Random(seed)
-  for mesh, count in ((FOUR, 2), (EIGHT, 2)):
-    layouts = _layouts(dims, mesh, 2) or _layouts(dims, mesh, 1)
+  for mesh, count in ((FOUR, 2), (EIGHT, 2), (CUBE, 1)):
+    layouts = _most_split(dims, mesh)
     chosen += [(mesh, s) for s in rng.sample(layouts, min(count, len(layouts)))]
   for mesh, layout in chosen:
     for kind in KINDS:
-      if kind == VIRTUAL or mesh != EIGHT or layout == chosen[-1][1]:
+      many = mesh in (EIGHT, CUBE)
+      if kind == VIRTUAL or not many or layout == chosen[-1][1]:
         yield Setting(kind, mesh, layout)
 
 
 def simd_settings(dims, seed):
   """A legal setting on four processors, and for some rows on eight."""
   rng = random.Random(seed)
-  for mesh in (FOUR, EIGHT) if seed % 5 == 0 else (FOUR,):
-    layouts = _layouts(dims, mesh, len(mesh)) or _layouts(dims, mesh, 1)
+  for mesh in (FOUR, (EIGHT, CUBE)[seed % 2]) if seed % 5 == 0 else (FOUR,):
+    layouts = _most_split(dims, mesh)
     if layouts:
       yield Setting(SIMD, mesh, rng.choice(layouts))
 
@@ -136,6 +138,14 @@ def wild_settings(names, seed, count=2):
     layout = tuple((n, rng.choice("xy")) for n in names if rng.random() < 0.8)
     for kind in KINDS:
       yield Setting(kind, FOUR, layout)
+
+
+def _most_split(dims, mesh):
+  """Layouts that split as many dimensions as the mesh has, or fewer."""
+  for count in range(len(mesh), 0, -1):
+    if found := _layouts(dims, mesh, count):
+      return found
+  return []
 
 
 def _layouts(dims, mesh, count):

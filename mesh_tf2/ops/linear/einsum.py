@@ -81,7 +81,8 @@ class Einsum(Primitive):
     """Multiplies with broadcasting: no contraction is worth a matmul here."""
     pairs = zip(xs, shapes, strict=True)
     y = functools.reduce(
-      operator.mul, (on_slice.align(x, s, points) for x, s in pairs)
+      functools.partial(on_slice.on_points, operator.mul),
+      (on_slice.align(x, s, points) for x, s in pairs),
     )
     kept, gone = points.keep(self.output_shape), points.drop(self.output_shape)
     axes = [points.index(d) - len(points) for d in gone]
