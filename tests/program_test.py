@@ -6,6 +6,8 @@ import tensorflow as tf
 
 import mesh_tf2 as mtf
 
+from tests.support.meshes import mirrored
+
 X = np.arange(12, dtype=np.float32).reshape(4, 3)
 PLACES = [
   ("", "", None),
@@ -279,3 +281,19 @@ def test_a_seed_is_a_whole_number_of_64_bits(seed):
     ValueError, match=r"seed is .*; it is a whole number from"
   ):
     mtf.Program(seed=seed)
+
+
+def test_what_is_no_tensor_comes_back_from_a_strategy_as_it_is():
+  program = mtf.Program("x:2", "a:x", strategy=mirrored(2))
+
+  @program.function
+  def fn(mesh, x):
+    x = mtf.import_tf_tensor(mesh, x, "a:4")
+    return {"sum": mtf.reduce_sum(x), "none": None, "rank": 1}
+
+  result = fn(np.ones(4, np.float32))
+  assert (float(result["sum"]), result["none"], int(result["rank"])) == (
+    4,
+    None,
+    1,
+  )

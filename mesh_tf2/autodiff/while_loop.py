@@ -48,7 +48,7 @@ def while_loop(
     The loop variables after the last round, then the accumulators.
 
   Raises:
-    ShapeError: a loop variable changes its shape or dtype.
+    ShapeError: a loop variable changes its shape or dtype, or there is none.
     ValueError: the body assigns to a variable.
 
   Example:
@@ -62,6 +62,8 @@ def while_loop(
     >>> [float(y) for y in doubled(3.0)]
     [192.0, 64.0]
   """
+  if not inputs:
+    raise ShapeError("while_loop needs a loop variable, got none")
   mesh, name = inputs[0].mesh, "while_loop"
   body = capture(body_fn, mesh, [x.aval for x in inputs], name)
   condition = capture(cond_fn, mesh, body.inputs, name)

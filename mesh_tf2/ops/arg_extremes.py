@@ -18,7 +18,7 @@ from ..spmd import slices as on_slice
 from ..spmd.laid_out import Slices
 from ..spmd.mesh import MeshImpl
 from .extremes import to_ties
-from .order import First, from_key, to_key
+from .order import First, check_ordered, from_key, to_key
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,6 +29,7 @@ class Best(Primitive):
   first: First
 
   def infer(self, x: Aval) -> tuple[Aval, ...]:
+    check_ordered("top_1, argmax or argmin", x.dtype)
     if not self.dim.size:
       raise ShapeError(f"dimension {self.dim} has no elements to choose from")
     shape = x.shape - self.dim

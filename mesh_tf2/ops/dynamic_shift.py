@@ -55,6 +55,8 @@ class DynamicShift(Primitive):
   def lower(
     self, mesh: MeshImpl, op: Apply, x: Slices, offset: Slices
   ) -> Slices:
+    if not self.dim.size:
+      return x
     shape, by = (t.shape for t in op.inputs)
     source = Dimension("_source", self.dim.size)
     whole = shape.rename_dimension(self.dim.name, source.name)
@@ -104,7 +106,8 @@ def dynamic_shift(
   Raises:
     ShapeError: `x` lacks the dimension, or the offset has it, or another one
       that `x` lacks.
+    TypeError: the offset is neither a tensor nor a whole number.
   """
   if not isinstance(offset, Tensor):
-    return shift(x, int(offset), dim, wrap)
+    return shift(x, offset, dim, wrap)
   return apply(DynamicShift(dim, wrap, False), x, offset)

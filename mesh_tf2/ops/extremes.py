@@ -20,6 +20,7 @@ from ..spmd.laid_out import Slices
 from ..spmd.mesh import MeshImpl
 from .binary import equal, where
 from .linear.sum_broadcast import broadcast, by_name_only, reduced_shape
+from .order import check_ordered
 from .source import zeros_like
 
 
@@ -50,6 +51,7 @@ class Extreme(Primitive):
         f"{self.label} cannot take {x.dtype.name}; reduce_all and reduce_any "
         "are for bool, reduce_max and reduce_min for numbers"
       )
+    check_ordered(self.label, x.dtype)
     return Aval(self.output_shape, x.dtype)
 
   def gradient(self, op: Apply, dy: Tensor) -> list[Tensor | None]:

@@ -11,6 +11,8 @@ import enum
 
 import tensorflow as tf
 
+from .operands import Kind
+
 
 class First(enum.Enum):
   """Which elements come first: those with the largest keys."""
@@ -18,6 +20,12 @@ class First(enum.Enum):
   LARGEST = "the largest: NaN, then inf, ..."
   SMALLEST = "the smallest: -inf, ..., inf, NaN"
   SMALLEST_NAN_BEFORE = "NaN, then the smallest: -inf, ..., inf"
+
+
+def check_ordered(op: str, dtype: tf.DType) -> None:
+  """Raises ValueError on a dtype whose elements have no order."""
+  if dtype != tf.bool:
+    Kind.ORDERED.check(op, dtype)
 
 
 def to_key(x: tf.Tensor, first: First) -> tf.Tensor:

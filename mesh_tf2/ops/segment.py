@@ -19,6 +19,7 @@ from ..spmd.laid_out import Slices
 from ..spmd.mesh import MeshImpl
 from .binary import equal, where
 from .gather import check_indices, gather, scatter_add
+from .operands import Kind
 from .order import First, from_key, to_key
 from .rows import (
   Table,
@@ -46,8 +47,7 @@ class SegmentExtreme(Primitive):
 
   def infer(self, x: Aval, ids: Aval) -> Aval:
     check_indices(self.label, ids, self.dim)
-    if x.dtype == tf.bool:
-      raise ValueError(f"{self.label} takes numbers, got bool; cast them")
+    Kind.ORDERED.check(self.label, x.dtype)
     return Aval(self.output_shape, x.dtype)
 
   def gradient(self, op: Apply, dy: Tensor) -> list[Tensor | None]:

@@ -19,7 +19,7 @@ from ..spmd.laid_out import Slices
 from ..spmd.mesh import MeshImpl
 from .gather import scatter_add
 from .linear.reshape import rename_dimension
-from .order import First, from_key, to_key
+from .order import First, check_ordered, from_key, to_key
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,6 +30,7 @@ class Sort(Primitive):
   first: First
 
   def infer(self, x: Aval) -> tuple[Aval, ...]:
+    check_ordered("sort", x.dtype)
     x.shape.index(self.dim)
     return x, Aval(x.shape, tf.int32)
 

@@ -18,7 +18,7 @@ from ..spmd import slices as on_slice
 from ..spmd.laid_out import Slices
 from ..spmd.mesh import MeshImpl
 from .gather import gather, scatter_add
-from .order import First, from_key, to_key
+from .order import First, check_ordered, from_key, to_key
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,6 +30,7 @@ class TopK(Primitive):
   first: First
 
   def infer(self, x: Aval) -> tuple[Aval, ...]:
+    check_ordered("top_k", x.dtype)
     if not 0 < self.k_dim.size <= self.dim.size:
       raise ShapeError(
         f"top_k: k is {self.k_dim.size} ({self.k_dim}), it must be between 1 "

@@ -134,8 +134,12 @@ class SimdMeshImpl(OwnSliceMeshImpl):
       for y in tf.nest.flatten(results)
     ]
     count = max(map(len, flat), default=1)
+    # What is no tensor is the same on all, and comes back only once.
+    every = [
+      values if len(values) == count else values * count for values in flat
+    ]
     return [
-      tf.nest.pack_sequence_as(results, [values[i] for values in flat])
+      tf.nest.pack_sequence_as(results, [values[i] for values in every])
       for i in range(count)
     ]
 

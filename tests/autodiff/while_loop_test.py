@@ -172,3 +172,8 @@ def test_a_layout_that_the_body_cannot_have_is_an_error_before_it_runs():
     for impl in implementations(rules):
       with pytest.raises(mtf.LayoutError, match=message):
         lower(mesh, impl)
+
+
+def test_a_loop_without_variables_is_told():
+  with pytest.raises(ValueError, match="while_loop needs a loop variable"):
+    mtf.while_loop(lambda: True, list, [])

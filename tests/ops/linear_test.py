@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import mesh_tf2 as mtf
 
-from tests.support.running import run, tensor
+from tests.support.running import new_mesh, run, tensor
 
 A, B = mtf.Dimension("a", 4), mtf.Dimension("b", 8)
 LAYOUTS = [("", ""), ("x:2", "b:x"), ("x:2;y:2", "a:x;b:y")]
@@ -78,3 +79,26 @@ def test_whole_numbers_of_numpy_are_whole_numbers():
 
   shapes = [t.shape.to_integer_list for t in run(build).tensors]
   assert shapes == [[4, 3], [4, 4], [4, 3], [4, 9], [4, 8, 1]]
+
+
+@pytest.mark.parametrize("layout", ["", "a:x"])
+def test_a_shift_of_nothing_is_nothing(layout):
+  nothing = mtf.Dimension("a", 0)
+
+  def build(mesh):
+    x = mtf.zeros(mesh, [nothing])
+    offset = mtf.ones(mesh, [], tf.int32)
+    return [
+      mtf.shift(x, 1, nothing, wrap=True),
+      mtf.dynamic_shift(x, offset, nothing, wrap=True),
+    ]
+
+  for got in run(build, "x:2", layout).values:
+    assert got.shape == (0,)
+
+
+def test_an_offset_is_a_whole_number():
+  x = mtf.zeros(new_mesh(), "a:4")
+  for fn in (mtf.shift, mtf.dynamic_shift):
+    with pytest.raises(TypeError, match=r"offset is a whole number, got 1\.5"):
+      fn(x, 1.5, mtf.Dimension("a", 4), wrap=True)

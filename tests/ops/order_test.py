@@ -214,3 +214,18 @@ def test_mistakes_of_an_order_are_named():
   empty = mtf.zeros(new_mesh(), "r:2 z:0")
   with pytest.raises(ValueError, match="z:0 has no elements to choose from"):
     mtf.argmin(empty, none)
+
+
+def test_complex_numbers_have_no_order():
+  x = mtf.zeros(new_mesh(), "b:8", tf.complex64)
+  some = mtf.Dimension("k", 2)
+  ids = mtf.zeros(x.mesh, "b:8", tf.int32)
+  for fn in (
+    lambda: mtf.sort(x, B),
+    lambda: mtf.argmax(x, B),
+    lambda: mtf.top_k(x, B, some),
+    lambda: mtf.reduce_max(x),
+    lambda: mtf.segment_max(x, ids, B, some),
+  ):
+    with pytest.raises(ValueError, match="takes real numbers, got complex64"):
+      fn()

@@ -88,7 +88,9 @@ def test_rows_are_added_to_the_right_place_of_any_dtype():
 def test_mistakes_of_segments_are_named():
   mesh = new_mesh()
   x, ids = tensor(mesh, "b:8 c:2"), tensor(mesh, "b:8", dtype=np.int32)
-  with pytest.raises(ValueError, match="segment_max takes numbers, got bool"):
+  with pytest.raises(
+    ValueError, match="segment_max takes real numbers, got bool"
+  ):
     mtf.segment_max(mtf.cast(x, "bool"), ids, B, S)
   with pytest.raises(ValueError, match="scatter_add takes numbers, got bool"):
     mtf.segment_sum(mtf.cast(x, "bool"), ids, B, S)

@@ -15,6 +15,7 @@ from ...core.shape import Dimension
 from ...spmd import slices as on_slice
 from ...spmd.laid_out import Slices
 from ...spmd.mesh import MeshImpl
+from .along import whole_number
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,6 +35,8 @@ class Shift(Primitive):
     return [shift(dy, -self.offset, self.dim, self.wrap)]
 
   def lower(self, mesh: MeshImpl, op: Apply, x: Slices) -> Slices:
+    if not self.dim.size:
+      return x
     shape = op.inputs[0].shape
     mesh_axis = mesh.tensor_dimension_to_mesh_axis(self.dim)
     at = shape.index(self.dim) - len(shape)
@@ -41,7 +44,7 @@ class Shift(Primitive):
       return mesh.map_trailing(lambda x: self._local(x, at), x)
     m = mesh.shape[mesh_axis].size
     block = self.dim.size // m
-    far, near = divmod(self.offset, block) if block else (0, 0)
+    far, near = divmod(self.offset, block)
     # The first `near` positions come from one processor further away.
     parts = [(block - near, near, far + 1), (0, block - near, far)]
 
@@ -87,5 +90,7 @@ def shift(
 
   Raises:
     ShapeError: `x` lacks the dimension.
+    TypeError: `offset` is no whole number.
   """
+  offset = whole_number("shift: offset", offset)
   return apply(Shift(offset, dim, wrap), x, name=name)
