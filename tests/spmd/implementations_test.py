@@ -10,7 +10,7 @@ from mesh_tf2.core.layout import (
   processor_coordinates_to_pnum,
 )
 
-from tests.support.meshes import KINDS, setting
+from tests.support.meshes import KINDS, SIMD, setting
 from tests.support.running import new_mesh, run, tensor
 
 
@@ -54,6 +54,37 @@ def test_what_is_sent_arrives_bit_for_bit(old, new, layout, sent, kind):
   )  # fmt: skip
   assert set(split.kinds) == {sent}
   assert split.value().tobytes() == FINE.tobytes()
+
+
+@pytest.mark.parametrize("dtype", ["uint32", "uint64"])
+def test_replicas_reduce_integers_that_have_no_sign(dtype):
+  high = np.iinfo(dtype).max - 5
+  x = np.array([[1, high], [7, 2]], dtype)
+
+  def build(mesh):
+    y = mtf.import_tf_tensor(mesh, x, "a:2 b:2")
+    reductions = (mtf.reduce_max, mtf.reduce_min, mtf.reduce_sum)
+    return [reduce(y, reduced_dim=y.shape[0]) for reduce in reductions]
+
+  largest, smallest, total = run(build, "x:2", "a:x", SIMD).values
+  np.testing.assert_array_equal(largest, x.max(axis=0))
+  np.testing.assert_array_equal(smallest, x.min(axis=0))
+  np.testing.assert_array_equal(total, x.sum(axis=0, dtype=dtype))
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_replicas_send_complex_numbers_whole(dtype):
+  x = np.array([1.5 + 2.5j, -3.25 + 0.5j], dtype)
+
+  def build(mesh):
+    y = mtf.import_tf_tensor(mesh, x, "a:2")
+    shifted = mtf.shift(y, 1, mtf.Dimension("a", 2), wrap=True)
+    return mtf.reduce_sum(y), shifted, y
+
+  total, shifted, whole = run(build, "x:2", "a:x", SIMD).values
+  np.testing.assert_array_equal(total, x.sum())
+  np.testing.assert_array_equal(shifted, x[::-1])
+  np.testing.assert_array_equal(whole, x)
 
 
 @pytest.mark.parametrize("kind", KINDS)

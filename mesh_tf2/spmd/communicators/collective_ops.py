@@ -31,6 +31,11 @@ _RANGE = 1 << 24
 _ranges = itertools.count(1)
 
 _MERGE = {"SUM": "Add", "MAX": "Max", "MIN": "Min"}
+_LOCALLY = {
+  "SUM": tf.reduce_sum,
+  "MAX": tf.reduce_max,
+  "MIN": tf.reduce_min,
+}
 
 # Collectives know these dtypes; others travel as one of them.
 _SENT = (tf.float32, tf.float64, tf.float16, tf.int32, tf.int64)
@@ -98,9 +103,11 @@ class CollectiveOps(Communicator):
   def allreduce(
     self, x: tf.Tensor, groups: Groups, reduction: str
   ) -> tf.Tensor:
-    """One `CollectiveReduceV2`."""
+    """One `CollectiveReduceV2`; where it has no kernel, a gather and a sum."""
     if len(groups[0]) == 1:
       return x
+    if not _is_reduced(x.dtype):
+      return _LOCALLY[reduction](self.allgather(x, groups), axis=0)
     sent = x if x.dtype in (*_SENT, tf.bfloat16) else tf.cast(x, tf.int32)
     reduce = functools.partial(
       tf.raw_ops.CollectiveReduceV2, merge_op=_MERGE[reduction], final_op="Id"
@@ -112,16 +119,18 @@ class CollectiveOps(Communicator):
     size = len(groups[0])
     if size == 1:
       return x[tf.newaxis]
-    sent = _packed(x)[tf.newaxis]
-    y = self._call(tf.raw_ops.CollectiveGatherV2, sent, groups)
-    return _unpacked(tf.ensure_shape(y, [size, *x.shape]), x.dtype)
+    sent = _packed(x)
+    gather = tf.raw_ops.CollectiveGatherV2
+    y = self._call(gather, sent[tf.newaxis], groups)
+    return _unpacked(tf.ensure_shape(y, [size, *sent.shape]), x.dtype)
 
   def alltoall(self, x: tf.Tensor, groups: Groups) -> tf.Tensor:
     """One `CollectiveAllToAllV2`."""
     if len(groups[0]) == 1:
       return x
-    y = self._call(tf.raw_ops.CollectiveAllToAllV2, _packed(x), groups)
-    return _unpacked(tf.ensure_shape(y, x.shape), x.dtype)
+    sent = _packed(x)
+    y = self._call(tf.raw_ops.CollectiveAllToAllV2, sent, groups)
+    return _unpacked(tf.ensure_shape(y, sent.shape), x.dtype)
 
   def reduce_scatter(self, x: tf.Tensor, groups: Groups) -> tf.Tensor:
     """An all-to-all, and a sum: not every device has a kernel for both."""
@@ -213,21 +222,32 @@ def _group_of(number: int, groups: Groups) -> Sequence[int]:
   return next(group for group in groups if number in group)
 
 
-# Of the same size: what is only moved keeps its bits.
-_SAME_SIZE = {tf.bfloat16: tf.float16, tf.uint64: tf.int64, tf.uint32: tf.int32}
+# What is only moved keeps its bits; one complex128 is two float64.
+_SAME_BITS = {
+  tf.bfloat16: tf.float16,
+  tf.uint32: tf.int32,
+  tf.uint64: tf.int64,
+  tf.complex64: tf.int64,
+  tf.complex128: tf.float64,
+}
+
+
+def _is_reduced(dtype: tf.DType) -> bool:
+  """Whether a collective operation can reduce it, if need be as int32."""
+  return dtype in _SENT or dtype.size < tf.int32.size
 
 
 def _packed(x: tf.Tensor) -> tf.Tensor:
   """`x` in a dtype that collectives take."""
   if x.dtype in _SENT:
     return x
-  if x.dtype in _SAME_SIZE:
-    return tf.bitcast(x, _SAME_SIZE[x.dtype])
+  if x.dtype in _SAME_BITS:
+    return tf.bitcast(x, _SAME_BITS[x.dtype])
   return tf.cast(x, tf.int32)
 
 
 def _unpacked(x: tf.Tensor, dtype: tf.DType) -> tf.Tensor:
   """The way back."""
-  if dtype in _SAME_SIZE:
+  if dtype in _SAME_BITS:
     return tf.bitcast(x, dtype)
   return tf.cast(x, dtype)
