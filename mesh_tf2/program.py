@@ -375,6 +375,15 @@ class ProgramVariable:
     return self.value.numpy()
 
   def assign(self, value: Any) -> None:
-    """Overwrites it with a whole value."""
+    """Overwrites it with a whole value.
+
+    Raises:
+      ValueError: the value has another shape.
+    """
     whole = tf.cast(value, self._variable.spec.slice_dtype)
+    if whole.shape.as_list() != self.shape.to_integer_list:
+      raise ValueError(
+        f"{self.name} is [{self.shape}], got a value of shape "
+        f"{whole.shape.as_list()}; reshape or transpose it"
+      )
     self._variable.assign(self._impl.import_tensor(whole, self.shape))

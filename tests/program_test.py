@@ -297,3 +297,16 @@ def test_what_is_no_tensor_comes_back_from_a_strategy_as_it_is():
     None,
     1,
   )
+
+
+@pytest.mark.parametrize("replicas", [None, 2])
+def test_a_whole_value_overwrites_a_variable_wherever_its_slices_are(replicas):
+  strategy = replicas and mirrored(replicas)
+  value = np.arange(6.0).reshape(3, 2)
+  program = mtf.Program("x:2", "out:x", strategy=strategy)
+  program.function(_linear).build(X)
+  variable = program.variables["w"]
+  variable.assign(value)
+  np.testing.assert_array_equal(variable.numpy(), value)
+  with pytest.raises(ValueError, match=r"w is \[in:3 out:2\], got .*\[2, 3\]"):
+    variable.assign(value.T)

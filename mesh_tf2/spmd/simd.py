@@ -169,6 +169,14 @@ class SimdMeshImpl(OwnSliceMeshImpl):
 
   # Input, output, state.
 
+  def import_tensor(self, value: tf.Tensor, shape: Shape) -> Slices:
+    """Cuts out the processor's own slice; on the host, those that are here."""
+    if self.runs_on_processor:
+      return super().import_tensor(value, shape)
+    return self.assemble(
+      shape, lambda begin, size: tf.slice(value, begin, size)
+    )
+
   def export_tensor(self, x: Slices, shape: Shape) -> tf.Tensor:
     """Joins the slices of all processors, on every one of them."""
     if isinstance(x, LocalSlices):
