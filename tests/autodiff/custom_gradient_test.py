@@ -134,3 +134,60 @@ def test_an_output_that_nothing_depends_on_has_zeros_for_gradient_or_none():
       np.testing.assert_array_equal(values(mesh, seen[:1])[0], [0, 0])
     else:
       assert seen[0] is None
+
+
+def test_a_cache_that_is_made_inside_is_handed_on_from_step_to_step():
+  def decode(wrap):
+    mesh = new_mesh()
+    x = mtf.import_tf_tensor(mesh, np.array([0.5, 0.25], np.float32), [A])
+
+    def step(i, y, cache):
+      made = []
+
+      def layer(y):
+        made.append(cache * 0.5 + y)
+        return mtf.sin(made[0] * mtf.get_variable(mesh, "w", [A]))
+
+      y = wrap(layer, [y])
+      return [i + 1, y, made[0]]
+
+    start = mtf.constant(mesh, 0, dtype=np.int32)
+    loop = [start, x, mtf.zeros_like(x)]
+    _, y, cache = mtf.while_loop(lambda i, y, c: mtf.less(i, 3), step, loop)
+    w = mesh.graph.trainable_variables[0].value
+    return values(mesh, [y, cache, *mtf.gradients([y, cache], [x, w])], "a:x")
+
+  plain = decode(lambda fn, xs: fn(*xs))
+  np.testing.assert_allclose(decode(recompute_grad), plain, rtol=1e-6)
+  assert np.all(np.abs(plain) > 0)
+
+
+def test_waiting_for_a_gradient_changes_no_other_gradient():
+  mesh = new_mesh()
+  x, y = (
+    mtf.import_tf_tensor(mesh, np.array([2.0, 3.0], np.float32), [A])
+    for _ in range(2)
+  )
+  bad = mtf.import_tf_tensor(mesh, np.array([np.nan, np.inf], np.float32), [A])
+  squares = recompute_grad(lambda x, y: [x * x, y * y], [x, y])
+  dx, dy = mtf.gradients(squares, [x, y], [bad, mtf.ones_like(x)])
+  found_x, found_y = values(mesh, [dx, dy])
+  np.testing.assert_array_equal(found_x, [np.nan, np.inf])
+  np.testing.assert_array_equal(found_y, [4, 6])
+
+
+def test_what_a_function_uses_from_outside_is_found_in_the_same_order():
+  def text():
+    mesh = new_mesh()
+    x = mtf.ones(mesh, [A])
+    outer = [mtf.sin(x * float(i)) for i in range(20)]
+
+    def use_all(x):
+      for y in outer:
+        x = x * y
+      return x
+
+    mtf.gradients([recompute_grad(use_all, [x])], [x, *outer])
+    return mesh.graph.to_string
+
+  assert text() == text()

@@ -3,6 +3,7 @@
 import functools
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 import mesh_tf2 as mtf
@@ -32,10 +33,20 @@ def loss_and_gradients(model, dtype, mesh):
   return [loss, *grads]
 
 
-def test_gradients_are_slopes_of_the_loss():
-  program = mtf.Program(
-    "x:2;y:2", "batch:x;heads:y;d_ff:y;vocab:y", strict=True
-  )
+# Every way in which a layout makes gradients be summed over the mesh.
+FAMILIES = {
+  "data": ("x:2", "batch:x"),
+  "model": ("y:4", "heads:y;d_ff:y;vocab:y"),
+  "data and model": ("x:2;y:2", "batch:x;heads:y;d_ff:y;vocab:y"),
+  "features and model": ("x:2;y:2", "d_model:x;heads:y;d_ff:y;vocab:y"),
+  "positions": ("x:2;y:3", "length:x;memory_length:y"),
+  "three dimensions": ("x:2;y:2;z:2", "batch:x;heads:y;d_ff:y;d_model:z"),
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_gradients_are_slopes_of_the_loss(family):
+  program = mtf.Program(*FAMILIES[family], strict=True)
   dtype = mtf.VariableDType(tf.float64)
   build = functools.partial(loss_and_gradients, make_model(), dtype)
   function = program.function(build)

@@ -70,6 +70,23 @@ def test_a_language_model_continues_each_row_from_its_own_end(variant):
   check(running.run(build))
 
 
+def test_layers_that_training_computes_again_decode_with_a_cache():
+  model = tiny_models.language_model({"blocks": 2, "recompute_grads": True})
+
+  def build(mesh):
+    targets = tiny_models.import_ids(mesh, TARGETS)
+    whole, loss = model.call_simple(None, targets, True, "train", DTYPE)
+    again = len(mesh.graph.operations)
+    variables = [v.value for v in mesh.graph.trainable_variables]
+    mtf.gradients([loss], variables)
+    assert any("barrier" in op.name for op in mesh.graph.operations[again:]), (
+      "nothing is computed again"
+    )
+    return [whole, *steps(model, mesh, Memory())]
+
+  check(running.run(build))
+
+
 @pytest.mark.parametrize(
   ("mesh", "layout"), [("", ""), ("x:2;y:4", "batch:x;heads:y;vocab:y")]
 )
