@@ -92,14 +92,77 @@ def test_a_wide_beam_finds_what_trying_all_finds(name, alpha):
     np.testing.assert_array_equal(ids[row, 0], want)
 
 
-def test_stopping_early_does_not_change_the_best_sequence():
-  table = np.random.default_rng(5).normal(size=[3, 6, 5, 5]) * 3
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0])
+def test_stopping_early_changes_no_sequence(alpha):
+  """As many as there are beams must have ended, and all beat what is open."""
+  table = np.random.default_rng(5).normal(size=[6, 8, 5, 5]) * 3
   impl = VirtualMeshImpl("", "")
   early, late = (
-    search(impl, table, beam=3, length=6, stop_early=s) for s in (True, False)
+    search(impl, table, beam=3, length=8, stop_early=s, alpha=alpha)
+    for s in (True, False)
   )
-  np.testing.assert_array_equal(early[0][:, 0], late[0][:, 0])
-  np.testing.assert_allclose(early[1][:, 0], late[1][:, 0], rtol=1e-6)
+  for got, want in zip(early, late, strict=True):
+    np.testing.assert_array_equal(got, want)
+
+
+def test_no_candidate_is_lost_where_one_processor_has_all_of_the_best():
+  table = np.tile(-np.arange(16.0), [1, 3, 16, 1])
+  table[..., 1] = -9
+  table += np.random.default_rng(0).normal(size=table.shape) * 0.01
+  want = search(VirtualMeshImpl("", ""), table, beam=4, length=3)
+  assert len({tuple(ids) for ids in want[0][0]}) == 4
+  for impl in (
+    VirtualMeshImpl("y:2", "vocab:y"),
+    PlacementMeshImpl("y:2", "vocab:y", [""] * 2),
+  ):
+    got = search(
+      impl, table, beam=4, length=3,
+      layout="vocab:y", mesh_shape="y:2", num_prefilter=1,
+    )  # fmt: skip
+    np.testing.assert_array_equal(got[0], want[0])
+    np.testing.assert_allclose(got[1], want[1], rtol=1e-6)
+
+
+def test_examples_that_end_and_examples_that_do_not_are_scored_alike():
+  table = np.zeros([2, 3, 4, 4])
+  table[0, ..., 1], table[1, ..., 1] = -1e9, 0.5
+  table[..., 2] = 1.0
+  _, scores = search(VirtualMeshImpl("", ""), table, beam=1, length=3)
+  open_one = 3 * (1 - np.log(np.e + 2)) / (8 / 6) ** 0.6
+  ended_one, _ = exhaustive(table[1], 3, 0.6)
+  np.testing.assert_allclose(scores[:, 0], [open_one, ended_one], rtol=1e-5)
+
+
+def test_no_name_of_a_dimension_is_taken():
+  table = np.random.default_rng(3).normal(size=[2, 4, 5, 5])
+  want = search(VirtualMeshImpl("", ""), table, beam=2, length=4)
+  for names in (
+    ("double_beam", "triple_beam", "vocab", "length"),
+    ("beam", "batch", "length", "vocab"),
+  ):
+    batch, beam, length, vocab = map(mtf.Dimension, names, (2, 2, 4, 5))
+    mesh = mtf.Mesh(mtf.Graph(), "mesh")
+    steps, previous = mtf.Dimension("steps", 4), mtf.Dimension("previous", 5)
+    logits = mtf.import_tf_tensor(
+      mesh, table.astype(np.float32), [batch, steps, previous, vocab]
+    )
+
+    def logits_fn(
+      step, ids, states, logits=logits, at=(steps, previous, length)
+    ):
+      steps, previous, length = at
+      last = mtf.gather(ids, step - 1, length)
+      return mtf.gather(mtf.gather(logits, step, steps), last, previous), states
+
+    found = beam_search(
+      logits_fn, mtf.zeros(mesh, [batch, beam, length], tf.int32), 0.6
+    )
+    impl = VirtualMeshImpl("x:2", f"{batch.name}:x")
+    lowering = mtf.Lowering(mesh.graph, {mesh: impl})
+    for got, wanted in zip(found, want, strict=True):
+      np.testing.assert_allclose(
+        lowering.export_to_tf_tensor(got).numpy(), wanted, rtol=1e-6
+      )
 
 
 def test_an_example_without_an_end_gives_normalised_unfinished_sequences():
