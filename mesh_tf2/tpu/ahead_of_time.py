@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -54,7 +55,7 @@ def compile(
   hlo = core.hlo()
   start = time.monotonic()
   placed = _spread(devices, impl.shape)
-  compiled = xla.compile_ahead(placed, hlo, core.overwritten)
+  compiled = xla.compile_ahead(placed, hlo)
   seconds = time.monotonic() - start
   memory = compiled.get_compiled_memory_stats()
   (counts,) = _listed(compiled.cost_analysis())
@@ -64,13 +65,14 @@ def compile(
     chip=chip,
     mesh_shape=impl.shape,
     argument_bytes=memory.argument_size_in_bytes,
-    output_bytes=memory.output_size_in_bytes - memory.alias_size_in_bytes,
+    output_bytes=memory.output_size_in_bytes,
     temporary_bytes=memory.temp_size_in_bytes,
     code_bytes=memory.generated_code_size_in_bytes,
     flops=counts["flops"],
     model_flops=program.cost(build, *args, **kwargs).flops / impl.size,
     accessed_bytes=counts["bytes accessed"],
-    compute_seconds=counts["optimal_seconds"] + _unknown_seconds(text),
+    optimal_seconds=counts["optimal_seconds"] + _unknown_seconds(text),
+    compute_seconds=_cycles(text) / chip.cycles_per_second,
     collectives=collectives(text, impl.shape),
     compile_seconds=seconds,
     hlo=text,
@@ -89,6 +91,11 @@ def _spread(devices: Sequence[Any], mesh_shape: Shape) -> list[Any]:
 
 def _listed(x: Any) -> list[Any]:
   return x if isinstance(x, list) else [x]
+
+
+def _cycles(hlo: str) -> int:
+  """The compiler's estimates for all instructions; communication has none."""
+  return sum(map(int, re.findall(r'"estimated_cycles":"(\d+)"', hlo)))
 
 
 def _unknown_seconds(hlo: str) -> int:

@@ -18,6 +18,7 @@ class Chip:
   Attributes:
     name: of the generation.
     flops_per_second: the peak of its matrix units, in bfloat16.
+    cycles_per_second: its clock.
     memory_bytes: of its own.
     link_bytes_per_second: of one link between chips, in one direction.
     cores_per_chip: that share the links.
@@ -25,6 +26,7 @@ class Chip:
 
   name: str
   flops_per_second: float
+  cycles_per_second: float
   memory_bytes: int
   link_bytes_per_second: float
   cores_per_chip: int
@@ -43,10 +45,10 @@ _GIB = 2**30
 
 # By the first part of a topology's name.
 CHIPS = {
-  "v2": Chip("TPU v2", 22.5e12, 8 * _GIB, 496e9 / 8, 2),
-  "v3": Chip("TPU v3", 61.5e12, 16 * _GIB, 656e9 / 8, 2),
-  "v4": Chip("TPU v4", 137.5e12, 16 * _GIB, 50e9, 2),
-  "v5e": Chip("TPU v5e", 197e12, 16 * _GIB, 50e9, 1),
+  "v2": Chip("TPU v2", 22.5e12, 700e6, 8 * _GIB, 496e9 / 8, 2),
+  "v3": Chip("TPU v3", 61.5e12, 940e6, 16 * _GIB, 656e9 / 8, 2),
+  "v4": Chip("TPU v4", 137.5e12, 1050e6, 16 * _GIB, 50e9, 2),
+  "v5e": Chip("TPU v5e", 197e12, 1500e6, 16 * _GIB, 50e9, 1),
 }
 
 

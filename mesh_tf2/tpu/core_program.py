@@ -98,16 +98,6 @@ class CoreProgram:
     ]
 
   @property
-  def overwritten(self) -> dict[int, int]:
-    """Numbers of arguments that a result is to take the place of, and whose."""
-    first = len(self.specs) - len(self.variables)
-    names = [v.name for v in self.variables]
-    return {
-      first + names.index(name): len(self.results) + i
-      for i, name in enumerate(self.assigned)
-    }
-
-  @property
   def operation_count(self) -> int:
     """How many TensorFlow operations were traced."""
     return len(self.traced.get_concrete_function().graph.get_operations())

@@ -23,14 +23,19 @@ class CompiledProgram:
     chip: what one of its cores can do.
     mesh_shape: the mesh dimensions.
     argument_bytes: of variables and inputs.
-    output_bytes: of results; new values of variables overwrite the old ones.
+    output_bytes: of results and new values of variables, in memory of their
+      own.
     temporary_bytes: of what lives in between, at the most.
     code_bytes: of the program itself.
     flops: operations on numbers that the compiler counts.
     model_flops: those that the program asks for, divided by the cores: what is
       replicated, or done to save memory, counts less.
     accessed_bytes: read from and written to memory.
-    compute_seconds: the compiler's estimate, without communication.
+    optimal_seconds: what XLA's analysis of costs says that it takes to compute,
+      in numbers that are those of v2 for every chip.
+    compute_seconds: what the cycles take that this chip's compiler estimates
+      for the instructions, without communication; what stands in a loop counts
+      once.
     collectives: what is sent.
     compile_seconds: how long the compiler took.
     hlo: the compiled program, as XLA prints it.
@@ -46,6 +51,7 @@ class CompiledProgram:
   flops: float
   model_flops: float
   accessed_bytes: float
+  optimal_seconds: float
   compute_seconds: float
   collectives: tuple[CompiledCollective, ...]
   compile_seconds: float
@@ -103,7 +109,8 @@ class CompiledProgram:
       ("model FLOPs", f"{self.model_flops:.4g}", ""),
       ("FLOPs, as the compiler counts", f"{self.flops:.4g}", ""),
       ("memory accessed", _megabytes(self.accessed_bytes), "MB"),
-      ("time to compute, the compiler's estimate", *_ms(self.compute_seconds)),
+      ("time to compute, XLA's analysis (v2)", *_ms(self.optimal_seconds)),
+      ("time to compute, the chip's cycles", *_ms(self.compute_seconds)),
       ("time to send, on links alone", *_ms(self.communication_seconds)),
       ("utilization, sending free", f"{self.utilization:.1%}", ""),
       (

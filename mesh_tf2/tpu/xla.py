@@ -11,8 +11,7 @@ import functools
 import importlib
 import importlib.util
 import os
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -66,21 +65,17 @@ def topology(name: str) -> Any:
     ) from error
 
 
-def compile_ahead(
-  devices: Sequence[Any], hlo: bytes, overwritten: Mapping[int, int]
-) -> Any:
+def compile_ahead(devices: Sequence[Any], hlo: bytes) -> Any:
   """Compiles a program that each device of a topology runs as a replica.
 
   Args:
     devices: in the order of the replicas.
     hlo: a serialized `HloModuleProto`.
-    overwritten: numbers of arguments whose memory is handed over, each with the
-      number of the result that it is for.
 
   Returns:
     jaxlib's executable, which can be looked at, and not run.
   """
-  return devices[0].client.compile(*_arguments(devices, hlo, overwritten))
+  return devices[0].client.compile(*_arguments(devices, hlo))
 
 
 def compile_and_load(devices: Sequence[Any], hlo: bytes) -> Any:
@@ -93,12 +88,10 @@ def compile_and_load(devices: Sequence[Any], hlo: bytes) -> Any:
   Returns:
     jaxlib's executable.
   """
-  return devices[0].client.compile_and_load(*_arguments(devices, hlo, {}))
+  return devices[0].client.compile_and_load(*_arguments(devices, hlo))
 
 
-def _arguments(
-  devices: Sequence[Any], hlo: bytes, overwritten: Mapping[int, int]
-) -> tuple[bytes, Any, Any]:
+def _arguments(devices: Sequence[Any], hlo: bytes) -> tuple[bytes, Any, Any]:
   client = importlib.import_module("jaxlib.xla_client")
   computation = client.XlaComputation(hlo)
   module = client._xla.mlir.xla_computation_to_mlir_module(computation)
@@ -106,25 +99,7 @@ def _arguments(
   options.num_replicas, options.num_partitions = len(devices), 1
   numbers = np.array([d.id for d in devices]).reshape(-1, 1)
   options.device_assignment = client.DeviceAssignment.create(numbers)
-  text = _with_memory_handed_over(module, overwritten)
-  return text.encode(), client.DeviceList(tuple(devices)), options
-
-
-def _with_memory_handed_over(
-  module: str, overwritten: Mapping[int, int]
-) -> str:
-  """The text of a module, with a note at the arguments of its main function."""
-  start = module.index("func.func @main(")
-  end = module.index("\n", start)
-
-  def note(argument: re.Match[str]) -> str:
-    result = overwritten.get(int(argument["number"]))
-    if result is None:
-      return argument[0]
-    return f"{argument[0]} {{tf.aliasing_output = {result} : i32}}"
-
-  head = re.sub(r"%arg(?P<number>\d+): tensor<[^>]*>", note, module[start:end])
-  return module[:start] + head + module[end:]
+  return module.encode(), client.DeviceList(tuple(devices)), options
 
 
 def cpus(count: int) -> list[Any]:
