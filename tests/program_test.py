@@ -310,3 +310,13 @@ def test_a_whole_value_overwrites_a_variable_wherever_its_slices_are(replicas):
   np.testing.assert_array_equal(variable.numpy(), value)
   with pytest.raises(ValueError, match=r"w is \[in:3 out:2\], got .*\[2, 3\]"):
     variable.assign(value.T)
+
+
+@pytest.mark.parametrize(
+  "strategy", ["mirrored", tf.distribute.OneDeviceStrategy("/cpu:0")]
+)
+def test_a_strategy_without_processors_is_an_error_that_names_those_that_have(
+  strategy,
+):
+  with pytest.raises(TypeError, match="replicas of a MirroredStrategy, Multi"):
+    mtf.Program(strategy=strategy)

@@ -87,6 +87,17 @@ def test_replicas_send_complex_numbers_whole(dtype):
   np.testing.assert_array_equal(whole, x)
 
 
+def test_replicas_have_nothing_to_send_of_a_tensor_without_elements():
+  def build(mesh):
+    x = mtf.import_tf_tensor(mesh, np.zeros([4, 0], np.float32), "a:4 b:0")
+    moved = mtf.reshape(x, "c:4 b:0")
+    return x, mtf.reduce_sum(x), mtf.reduce_sum(x, reduced_dim="a"), moved
+
+  split = run(build, "x:2", "a:x;c:x", SIMD)
+  assert [y.shape for y in split.values] == [(4, 0), (), (0,), (4, 0)]
+  assert split.value(1) == 0
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_gathering_slices_costs_what_they_are_in_all(kind):
   split = run(

@@ -104,7 +104,7 @@ class CollectiveOps(Communicator):
     self, x: tf.Tensor, groups: Groups, reduction: str
   ) -> tf.Tensor:
     """One `CollectiveReduceV2`; where it has no kernel, a gather and a sum."""
-    if len(groups[0]) == 1:
+    if not _is_sent(x, groups):
       return x
     if not _is_reduced(x.dtype):
       return _LOCALLY[reduction](self.allgather(x, groups), axis=0)
@@ -117,8 +117,8 @@ class CollectiveOps(Communicator):
   def allgather(self, x: tf.Tensor, groups: Groups) -> tf.Tensor:
     """One `CollectiveGatherV2`."""
     size = len(groups[0])
-    if size == 1:
-      return x[tf.newaxis]
+    if not _is_sent(x, groups):
+      return tf.stack([x] * size)
     sent = _packed(x)
     gather = tf.raw_ops.CollectiveGatherV2
     y = self._call(gather, sent[tf.newaxis], groups)
@@ -126,7 +126,7 @@ class CollectiveOps(Communicator):
 
   def alltoall(self, x: tf.Tensor, groups: Groups) -> tf.Tensor:
     """One `CollectiveAllToAllV2`."""
-    if len(groups[0]) == 1:
+    if not _is_sent(x, groups):
       return x
     sent = _packed(x)
     y = self._call(tf.raw_ops.CollectiveAllToAllV2, sent, groups)
@@ -201,9 +201,18 @@ def communicator_of(
     strategy: whose replicas are the processors.
     timeout_seconds: see `CollectiveOps`; by default `TIMEOUT_SECONDS` where
       other processes have to answer, and none within one process.
+
+  Raises:
+    TypeError: it is none of those whose replicas can be processors.
   """
+  several = isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
+  if not several and not isinstance(strategy, tf.distribute.MirroredStrategy):
+    raise TypeError(
+      f"strategy is {strategy!r}; the processors of a program are the replicas "
+      "of a MirroredStrategy, MultiWorkerMirroredStrategy or TPUStrategy; for "
+      "one device, give none"
+    )
   if timeout_seconds is None:
-    several = isinstance(strategy, tf.distribute.MultiWorkerMirroredStrategy)
     timeout_seconds = TIMEOUT_SECONDS if several else 0
   return CollectiveOps(strategy, timeout_seconds)
 
@@ -230,6 +239,14 @@ _SAME_BITS = {
   tf.complex64: tf.int64,
   tf.complex128: tf.float64,
 }
+
+
+def _is_sent(x: tf.Tensor, groups: Groups) -> bool:
+  """Whether there is anybody to send to, and anything.
+
+  TensorFlow crashes where it gathers nothing.
+  """
+  return len(groups[0]) > 1 and x.shape.num_elements() != 0
 
 
 def _is_reduced(dtype: tf.DType) -> bool:
