@@ -127,6 +127,7 @@ from .ops.bitwise import (
   left_shift as left_shift,
   right_shift as right_shift,
 )
+from .ops.between_meshes import copy_to_mesh as copy_to_mesh
 from .ops.clip import clip as clip
 from .ops.cumulative import cumprod as cumprod, cumsum as cumsum
 from .ops.dynamic_shift import dynamic_shift as dynamic_shift

@@ -270,6 +270,13 @@ class Apply(Operation):
       where = ", ".join(f"{x.name}: {x.aval!r}" for x in inputs)
       at = f"\n  in {primitive.name} applied to ({where})" if where else ""
       raise type(e)(f"{e}{at}") from None
+    here = mesh or (inputs[0].mesh if inputs else None)
+    for x in inputs:
+      if x.mesh is not here and here is not None and x.graph is here.graph:
+        raise ValueError(
+          f"{primitive.name}: {x} is on {x.mesh}, but the operation runs on "
+          f"{here}; bring it there with mtf.copy_to_mesh"
+        )
     super().__init__(inputs, mesh, name or primitive.name)
     self.primitive = primitive
     avals_out = inferred if isinstance(inferred, tuple) else (inferred,)

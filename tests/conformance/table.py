@@ -33,6 +33,7 @@ ELSEWHERE = {
   "assign_sub": "tests/conformance/variables_test.py",
   "assign_sub_slice": "tests/conformance/variables_test.py",
   "cond": "tests/autodiff/cond_test.py",
+  "copy_to_mesh": "tests/ops/between_meshes_test.py",
   "custom_gradient": "tests/autodiff/custom_gradient_test.py",
   "gradients": "tests/autodiff/gradients_test.py",
   "import_laid_out_tensor": "tests/ops/source_test.py",
