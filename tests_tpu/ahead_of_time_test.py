@@ -73,6 +73,18 @@ def test_sums_of_64_bit_numbers_and_permutes_compile():
   assert "collective-permute" in kinds
 
 
+def test_an_input_that_is_changed_before_it_is_imported_compiles():
+  def changed(mesh, x, y):
+    shape = mtf.Shape([("batch", 512), ("d", 16), ("hidden", 16)])
+    x = mtf.import_tf_tensor(mesh, tf.reshape(x, [512, 16, 16]), shape)
+    return mtf.reduce_sum(x, output_shape=shape.dims[:1])
+
+  report = compiled("v2:2x2x1", fn=changed)
+  assert [(c.kind, c.mesh_dims) for c in report.collectives] == [
+    ("all-reduce", ("cols",))
+  ]
+
+
 def test_a_mesh_of_another_size_than_the_topology_is_refused():
   with pytest.raises(ValueError, match=r"4 processors.*'v2:2x2x1' has 8 cores"):
     compiled("v2:2x2x1", mesh="rows:2;cols:2")

@@ -150,3 +150,13 @@ def test_a_loop_whose_body_communicates():
     return mtf.while_loop(lambda i, x: mtf.less(i, 3), body, [start, x])[1]
 
   check(build, numbers(8, 12), layout="a:rows;b:cols")
+
+
+def test_an_input_that_is_changed_before_it_is_imported_comes_whole():
+  def build(mesh, x):
+    shape = mtf.Shape([("outer", 2), ("inner", 4), B])
+    x = mtf.import_tf_tensor(mesh, tf.reshape(x, [2, 4, 12]) * 2, shape)
+    return x, mtf.reduce_sum(x, output_shape=[B])
+
+  core = check(build, numbers(8, 12), layout="outer:rows;inner:cols")
+  assert core.inputs[0].sizes == (8, 12)
