@@ -1,8 +1,8 @@
 """Waits until all processes of a cluster have been started.
 
 TensorFlow waits for them, too, but for an hour, and does not say for whom. Here
-each process listens at its own address until it has reached all others at
-theirs; then TensorFlow listens there. Whoever comes later finds TensorFlow,
+each process listens at its own port until it has reached all others at their
+addresses; then TensorFlow listens there. Whoever comes later finds TensorFlow,
 which is as good.
 """
 
@@ -34,7 +34,7 @@ def wait_for_all(cluster: Cluster, timeout_seconds: float) -> None:
     if task != cluster.this
   }
   end = time.monotonic() + timeout_seconds
-  with _listening(cluster.addresses[cluster.number]):
+  with _listening(cluster.addresses[cluster.number], len(others)):
     while others:
       others = {t: a for t, a in others.items() if not _answers(a)}
       if others and time.monotonic() > end:
@@ -49,11 +49,19 @@ def wait_for_all(cluster: Cluster, timeout_seconds: float) -> None:
 
 
 @contextlib.contextmanager
-def _listening(address: str) -> Iterator[None]:
-  """Has others reach this process."""
-  host, port = _split(address)
+def _listening(address: str, others: int) -> Iterator[None]:
+  """Has so many others reach this process.
+
+  The address is how they call this machine, which need not be one that it has
+  itself; so it is listened to on all of them, as TensorFlow does.
+  """
+  _, port = _split(address)
+  dual = socket.has_dualstack_ipv6()
+  family = socket.AF_INET6 if dual else socket.AF_INET
   try:
-    server = socket.create_server((host, port), backlog=128)
+    server = socket.create_server(
+      ("", port), family=family, backlog=others, dualstack_ipv6=dual
+    )
   except OSError as error:
     raise OSError(
       f"TF_CONFIG has this process listen at {address}: {error}"

@@ -53,9 +53,21 @@ def test_those_that_do_not_come_are_named():
 
 def test_an_address_that_is_taken_is_told():
   first, _ = clusters(2)
-  taken = Cluster(first.tasks, ("127.0.0.1:1", first.addresses[1]), 0)
-  with pytest.raises((OSError, TimeoutError), match=r"127\.0\.0\.1"):
-    rendezvous.wait_for_all(taken, 0.3)
+  address = first.addresses[0]
+  with (
+    socket.create_server(("127.0.0.1", int(address.split(":")[1]))),
+    pytest.raises(OSError, match=f"has this process listen at {address}"),
+  ):
+    rendezvous.wait_for_all(first, 0.3)
+
+
+def test_an_address_may_be_one_that_only_others_know():
+  # A service's or a router's, from where the port is passed on.
+  first, _ = clusters(2)
+  port = first.addresses[0].split(":")[1]
+  away = Cluster(first.tasks, (f"192.0.2.1:{port}", first.addresses[1]), 0)
+  with pytest.raises(TimeoutError, match="worker 0 has waited"):
+    rendezvous.wait_for_all(away, 0.3)
 
 
 def test_what_is_no_address_is_told():
