@@ -105,7 +105,7 @@ def minimum(
   name: str | None = None,
 ) -> Tensor:
   """The smaller one; where they are equal, both get half of the gradient."""
-  return binary("minimum", x1, x2, output_shape)
+  return binary("minimum", x1, x2, output_shape, name=name)
 
 
 def maximum(
@@ -115,7 +115,7 @@ def maximum(
   name: str | None = None,
 ) -> Tensor:
   """The larger one; where they are equal, both get half of the gradient."""
-  return binary("maximum", x1, x2, output_shape)
+  return binary("maximum", x1, x2, output_shape, name=name)
 
 
 def add_n(xs: Sequence[Tensor]) -> Any:
@@ -141,7 +141,7 @@ def sub(
   """x1 - x2."""
   if not isinstance(x2, Tensor):
     return add(x1, -x2, output_shape, name)
-  return binary("subtract", x1, x2, output_shape)
+  return binary("subtract", x1, x2, output_shape, name=name)
 
 
 def divide(
@@ -169,7 +169,7 @@ def divide(
   )
   if isinstance(x2, (int, float)) and isinstance(x1, Tensor) and x2:
     return multiply(x1, 1.0 / x2, output_shape, name)
-  return binary("divide", x1, x2, output_shape)
+  return binary("divide", x1, x2, output_shape, name=name)
 
 
 def squared_difference(

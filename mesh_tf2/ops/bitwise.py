@@ -39,7 +39,7 @@ def bitwise_not(x: Tensor, name: str = "bitwise_not") -> Tensor:
 def left_shift(
   x1: Any, x2: Any, output_shape: ShapeLike | None = None
 ) -> Tensor:
-  """X1 times 2^x2: the bits move up, zeros come in.
+  """`x1` times 2^x2: the bits move up, zeros come in.
 
   Args:
     x1: integers.
@@ -53,7 +53,7 @@ def left_shift(
 def right_shift(
   x1: Any, x2: Any, output_shape: ShapeLike | None = None
 ) -> Tensor:
-  """X1 / 2^x2 rounded down: the bits move down, copies of the sign come in.
+  """`x1` / 2^x2 rounded down: the bits move down, copies of the sign come in.
 
   See `left_shift` for the arguments.
   """

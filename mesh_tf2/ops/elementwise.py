@@ -312,6 +312,7 @@ def binary(
   x2: Any,
   output_shape: ShapeLike | None = None,
   row: BinaryRow | None = None,
+  name: str | None = None,
 ) -> Tensor:
   """A row applied to two operands.
 
@@ -321,8 +322,8 @@ def binary(
     x2: a tensor, or a number. One of the two is a tensor.
     output_shape: all dimensions of the result, in order. A dimension that
       neither operand has is broadcast.
-
     row: the row, by default that of `BINARY`.
+    name: a name for the operation, by default the label.
 
   Raises:
     ValueError: the dtypes differ, or are none that the row takes.
@@ -334,7 +335,7 @@ def binary(
   check_kept(label, wanted, both)
   reached = wanted.keep(both)
   primitive = Binary(label, row.fn, row.dfn, reached, row.dtype, row.kind)
-  return broadcast(apply(primitive, x1, x2), wanted)
+  return broadcast(apply(primitive, x1, x2, name=name), wanted)
 
 
 def _commutative(
@@ -344,7 +345,7 @@ def _commutative(
   if isinstance(x2, Tensor) and not isinstance(x1, Tensor):
     x1, x2 = x2, x1
   if isinstance(x2, Tensor) or not isinstance(x1, Tensor):
-    return binary(label, x1, x2, output_shape)
+    return binary(label, x1, x2, output_shape, name=name)
   y: Tensor = apply(Scalar(label, BINARY[label].fn, x2), x1, name=name)
   return y if output_shape is None else broadcast(y, output_shape)
 

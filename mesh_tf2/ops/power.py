@@ -16,7 +16,7 @@ from .unary import log
 
 
 def mtf_pow(x: Any, y: Any) -> Tensor:
-  """X to the power of y, broadcasting by name.
+  """`x` to the power of `y`, broadcasting by name.
 
   Args:
     x: signed numbers: a tensor, or a number if `y` is a tensor.

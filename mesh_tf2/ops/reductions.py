@@ -130,7 +130,7 @@ def _variance(x: Tensor, shape: Shape) -> Tensor:
 
 
 def _root_gradient(x: Tensor, y: Tensor, dy: Tensor) -> Tensor:
-  """Dy / 2y; 0 where y is 0, where no slope is better than another one."""
+  """`dy` / 2y; 0 where y is 0, where no slope is better than another one."""
   return where(equal(y, 0), zeros_like(dy), dy * 0.5 / y)
 
 

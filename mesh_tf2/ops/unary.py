@@ -28,7 +28,7 @@ def cos(x: Tensor, name: str = "cos") -> Tensor:
 
 
 def square(x: Tensor, name: str = "square") -> Tensor:
-  """X * x."""
+  """The square, x * x."""
   return apply(rows.SQUARE, x, name=name)
 
 
@@ -48,7 +48,7 @@ def log(x: Tensor, name: str = "log") -> Tensor:
 
 
 def exp(x: Tensor, name: str = "exp") -> Tensor:
-  """E to the power of x."""
+  """The exponential function, e to the power of x."""
   return apply(rows.EXP, x, name=name)
 
 
@@ -88,12 +88,12 @@ def logical_not(x: Tensor, name: str = "logical_not") -> Tensor:
 
 
 def swish(x: Tensor) -> Tensor:
-  """X * sigmoid(x) (Ramachandran et al., 2017)."""
+  """`x` * sigmoid(x) (Ramachandran et al., 2017)."""
   return apply(rows.SWISH, x)
 
 
 def gelu(x: Tensor, approximate: bool = True) -> Tensor:
-  """X times the normal distribution function at x.
+  """`x` times the normal distribution function at x.
 
   Hendrycks and Gimpel, Gaussian error linear units, 2016.
 
@@ -107,7 +107,7 @@ def gelu(x: Tensor, approximate: bool = True) -> Tensor:
 
 
 def elu(x: Tensor) -> Tensor:
-  """X where positive, else exp(x) - 1 (Clevert et al., 2016)."""
+  """`x` where positive, else exp(x) - 1 (Clevert et al., 2016)."""
   return apply(rows.ELU, x)
 
 
@@ -134,7 +134,7 @@ def relu(x: Tensor, name: str = "relu") -> Tensor:
 def leaky_relu(
   x: Tensor, alpha: float = 0.2, name: str = "leaky_relu"
 ) -> Tensor:
-  """X where positive, else alpha * x. Its gradient at 0 is alpha."""
+  """`x` where positive, else alpha * x. Its gradient at 0 is alpha."""
 
   def dx(x: Tensor, y: Tensor, dy: Tensor) -> Tensor:
     positive = cast(greater(x, 0), dy.dtype)
@@ -192,17 +192,17 @@ def mtf_abs(x: Tensor) -> Tensor:
 
 
 def to_float(x: Tensor, name: str = "to_float") -> Tensor:
-  """X as float32."""
+  """`x` as float32."""
   return cast(x, tf.float32, name)
 
 
 def to_bfloat16(x: Tensor, name: str = "to_bfloat16") -> Tensor:
-  """X as bfloat16."""
+  """`x` as bfloat16."""
   return cast(x, tf.bfloat16, name)
 
 
 def to_int32(x: Tensor, name: str = "to_int32") -> Tensor:
-  """X as int32, rounded towards zero."""
+  """`x` as int32, rounded towards zero."""
   return cast(x, tf.int32, name)
 
 

@@ -352,12 +352,12 @@ def assign(
 
 
 def assign_add(var: Variable | Tensor, new_val: Tensor) -> Assign:
-  """Var += new_val, in the slice dtype."""
+  """`var` += new_val, in the slice dtype."""
   return assign(var, new_val, assign_add_slice)
 
 
 def assign_sub(var: Variable | Tensor, new_val: Tensor) -> Assign:
-  """Var -= new_val, in the slice dtype."""
+  """`var` -= new_val, in the slice dtype."""
   return assign(var, new_val, assign_sub_slice)
 
 

@@ -216,3 +216,10 @@ def test_the_gradient_of_a_product_has_a_gradient():
 
   # The first slope is x[1] * x[2] * x[3].
   np.testing.assert_allclose(run(build).value(), [0, 6, 3, 2], 1e-5, 1e-5)
+
+
+def test_an_operation_has_the_name_it_was_given():
+  mesh = new_mesh()
+  x, y = tensor(mesh, "a:4"), tensor(mesh, "a:4")
+  for fn in (mtf.add, mtf.sub, mtf.multiply, mtf.divide, mtf.minimum):
+    assert fn(x, y, name="mine").operation.name.startswith("mine")
