@@ -214,10 +214,12 @@ class Instructions(MeshLayout, abc.ABC):
   def shift(self, x: Slices, mesh_axis: int, offset: int, wrap: bool) -> Slices:
     """Sends each slice `offset` processors further along a mesh axis.
 
-    Processors that receive nothing get zeros, unless the axis wraps.
+    Processors that receive nothing get zeros, unless the axis wraps. What goes
+    all the way around is counted, as the original does, but not sent.
     """
-    self._record("shift", (mesh_axis,), x, offset)
-    return self._shift(x, mesh_axis, offset, wrap)
+    way = offset % self.shape[mesh_axis].size if wrap else offset
+    self._record("shift", (mesh_axis,), x, offset, stays=not way)
+    return self._shift(x, mesh_axis, way, wrap) if way else x
 
   @abc.abstractmethod
   def _allreduce(
@@ -267,9 +269,14 @@ class Instructions(MeshLayout, abc.ABC):
       self._is_observed = before
 
   def _record(
-    self, kind: str, mesh_axes: Sequence[int], x: Slices, offset: int = 0
+    self,
+    kind: str,
+    mesh_axes: Sequence[int],
+    x: Slices,
+    offset: int = 0,
+    stays: bool = False,
   ) -> None:
     if self._observe is not None and self._is_observed:
       elements = math.prod(self.slice_sizes(x))
       axes, dtype = tuple(mesh_axes), self.dtype(x)
-      self._observe(Collective(kind, axes, elements, dtype, offset))
+      self._observe(Collective(kind, axes, elements, dtype, offset, stays))

@@ -30,6 +30,7 @@ class Collective:
   elements: int
   dtype: tf.DType
   offset: int = 0  # how far a shift goes
+  stays: bool = False  # whether every processor keeps what it has
 
   @property
   def bytes(self) -> int:

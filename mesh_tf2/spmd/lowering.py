@@ -239,7 +239,8 @@ class Lowering:
     def observe(event: Collective) -> None:
       if op is None:
         return
-      self.collectives.append((op, event))
+      if not event.stays:
+        self.collectives.append((op, event))
       size = event.elements * self.mesh_impl(op).size
       self.add_counter(_counter_key(op, event), size)
 

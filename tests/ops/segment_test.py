@@ -144,7 +144,8 @@ def test_a_number_as_offset_sends_no_more_than_a_shift():
 
   split = run(build, "x:2", "b:x")
   assert split.value().tolist() == [7, 0, 1, 2, 3, 4, 5, 6]
-  assert split.counters("shift") == [("shift[1]", 2)]
+  assert split.counters("shift") == [("shift[0]", 6), ("shift[1]", 2)]
+  assert [c.elements for _, c in split.lowering.collectives] == [1]
 
 
 def test_mistakes_of_a_computed_shift_are_named():

@@ -46,22 +46,18 @@ class Shift(Primitive):
     block = self.dim.size // m
     far, near = divmod(self.offset, block)
     # The first `near` positions come from one processor further away.
-    parts = [(block - near, near, far + 1), (0, block - near, far)]
+    parts = [(0, block - near, far), (block - near, near, far + 1)]
 
     def receive(begin: int, size: int, distance: int) -> Slices:
       part = mesh.map_trailing(lambda x: on_slice.cut(x, at, begin, size), x)
-      if self.wrap:
-        distance %= m
-      if abs(distance) >= m:
+      if abs(distance) >= m and not self.wrap:
         return mesh.map_trailing(tf.zeros_like, part)
-      if distance == 0:
-        return part
       return mesh.shift(part, mesh_axis, distance, self.wrap)
 
     received = [receive(*part) for part in parts if part[1]]
     if len(received) == 1:
       return received[0]
-    return mesh.map_trailing(lambda *xs: tf.concat(xs, at), *received)
+    return mesh.map_trailing(lambda *xs: tf.concat(xs[::-1], at), *received)
 
   def _local(self, x: tf.Tensor, at: int) -> tf.Tensor:
     n = self.dim.size
