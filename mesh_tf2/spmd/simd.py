@@ -114,6 +114,11 @@ class SimdMeshImpl(OwnSliceMeshImpl):
 
   needs_variables_first = True
 
+  @property
+  def devices(self) -> list[str]:
+    """The devices of the processors of this process, in their order."""
+    return list(self._strategy.extended.worker_devices)
+
   # Running a program.
 
   @property

@@ -8,7 +8,7 @@ import tensorflow as tf
 
 import mesh_tf2 as mtf
 
-from tests.support.meshes import mirrored
+from tests.support.meshes import SIMD, mirrored, setting
 
 IO, HIDDEN = mtf.Dimension("io", 4), mtf.Dimension("hidden", 8)
 
@@ -100,6 +100,13 @@ def test_an_error_inside_a_function_does_not_upset_the_next_one():
   with pytest.raises(ValueError, match="not like this"):
     program.function(lambda mesh, x: build(mesh, x, True))(x)
   assert float(program.function(lambda m, x: build(m, x, False))(x)) == 9
+
+
+def test_the_devices_of_processors_are_those_of_the_replicas():
+  devices = setting("x:2;y:2", "", SIMD).impl.devices
+  assert [tf.DeviceSpec.from_string(d).device_index for d in devices] == [
+    0, 1, 2, 3,
+  ]  # fmt: skip
 
 
 def test_replicas_and_processors_must_be_as_many():
