@@ -128,6 +128,7 @@ def cond(
     false_fn: returns as many, of the same shapes and dtypes.
 
   Raises:
+    TypeError: the predicate, or what a branch returns, is no mesh tensor.
     ShapeError: the predicate is no bool scalar, or the branches do not return
       the same shapes and dtypes.
     ValueError: a branch assigns to a variable.
@@ -143,21 +144,26 @@ def cond(
     >>> print(halved([8.0, 4.0]).numpy(), halved([2.0, 4.0]).numpy())
     [4. 2.] [2. 4.]
   """
+  if not isinstance(predicate, Tensor):
+    raise TypeError(
+      f"cond: the predicate is a mesh tensor, got {predicate!r}; where it is "
+      "known already, use Python's if"
+    )
   if len(predicate.shape) or predicate.dtype != tf.bool:
     raise ShapeError(f"cond: the predicate must be a bool scalar: {predicate}")
   mesh = predicate.mesh
   single: list[bool] = []
 
-  def listed(fn: Callable[[], Any]) -> Callable[[], list[Tensor]]:
-    def call() -> list[Tensor]:
+  def noted(fn: Callable[[], Any]) -> Callable[[], Any]:
+    def call() -> Any:
       result = fn()
       single.append(isinstance(result, Tensor))
-      return [result] if isinstance(result, Tensor) else list(result)
+      return result
 
     return call
 
-  first = capture(listed(true_fn), mesh, [], "cond")
-  second = capture(listed(false_fn), mesh, [], "cond")
+  first = capture(noted(true_fn), mesh, [], "cond")
+  second = capture(noted(false_fn), mesh, [], "cond")
   avals = [[y.aval for y in graph.results] for graph in (first, second)]
   if avals[0] != avals[1] or single[0] != single[1]:
     raise ShapeError(

@@ -104,13 +104,22 @@ def capture(
 
   Raises:
     ValueError: a variable is assigned inside.
+    TypeError: something else than mesh tensors is returned.
   """
   given = [
     x if isinstance(x, Tensor) else new_inputs(mesh, [x])[0] for x in inputs
   ]
   graph: Graph = mesh.graph
   results, operations = graph.capture_operations(lambda: fn(*given))
-  results = [results] if isinstance(results, Tensor) else list(results)
+  if isinstance(results, Tensor):
+    results = [results]
+  if not isinstance(results, (list, tuple)) or not all(
+    isinstance(y, Tensor) for y in results
+  ):
+    raise TypeError(
+      f"a function given to {what} returns a mesh tensor or a list of them, "
+      f"got {results!r}; make a tensor of a number with mtf.constant"
+    )
   inner = [op for op in operations if not isinstance(op, Variable)]
   graph.detach(inner)
   if assigns := [op for op in inner if op.variables]:
@@ -120,7 +129,7 @@ def capture(
     )
   effects = [op for op in inner if op.has_effect]
   roots = [y.operation for y in results] + effects
-  return Subgraph(given, needed_among(roots, inner), results)
+  return Subgraph(given, needed_among(roots, inner), list(results))
 
 
 def total(y: Slices | PendingSum) -> Slices:

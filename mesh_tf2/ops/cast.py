@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import numbers
 from typing import Any
 
 import numpy as np
@@ -34,8 +35,9 @@ class Cast(Primitive):
 
 def check_number(value: Any, dtype: tf.DType) -> None:
   """Raises ValueError on what is no number, or none that `dtype` can hold."""
-  if isinstance(value, str) or getattr(value, "shape", ()) not in _SCALAR:
-    what = repr(value) if isinstance(value, str) else f"shape {value.shape}"
+  shape = getattr(value, "shape", None)
+  if not (isinstance(value, numbers.Number) or shape in _SCALAR):
+    what = repr(value) if shape is None else f"shape {shape}"
     raise ValueError(
       f"a tensor or one number is needed, got {what}; give an array the names "
       "of its dimensions first, with mtf.import_tf_tensor"

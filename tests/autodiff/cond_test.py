@@ -123,3 +123,22 @@ def test_a_branch_assigns_to_no_variable():
 
   with pytest.raises(ValueError, match="cannot be assigned inside a cond"):
     run(build)
+
+
+@pytest.mark.parametrize("result", [None, 1.0, [2.0]], ids=str)
+def test_a_branch_that_returns_no_tensor_is_an_error_that_shows_it(result):
+  def build(mesh):
+    x = tensor(mesh, "a:2")
+    return mtf.cond(mtf.reduce_sum(x) > 1.0, lambda: x, lambda: result)
+
+  with pytest.raises(TypeError, match=r"given to cond returns a .* got \[?"):
+    run(build)
+
+
+def test_a_predicate_that_is_known_already_is_an_error_that_says_so():
+  def build(mesh):
+    x = tensor(mesh, "a:2")
+    return mtf.cond(True, lambda: x, lambda: x)
+
+  with pytest.raises(TypeError, match="got True; where it is known already"):
+    run(build)

@@ -190,6 +190,8 @@ def test_floats_are_refused_as_bits_and_integers_as_angles():
     ("int32", 2**31, "2147483648 is too large for int32"),
     ("uint8", 300, "300 is too large for uint8"),
     ("float32", "2", "a tensor or one number is needed, got '2'"),
+    ("float32", None, "a tensor or one number is needed, got None"),
+    ("float32", [1.0, 2.0], r"one number is needed, got \[1.0, 2.0\]"),
     ("float32", np.ones(2), r"got shape \(2,\); give an array the names"),
     ("float32", tf.ones([2]), r"got shape \(2,\)"),
   ],
