@@ -20,6 +20,7 @@ import tensorflow as tf
 from ..core.errors import LayoutError
 from ..core.layout import LayoutLike
 from ..core.shape import Shape, ShapeLike
+from . import device_names
 from .communicators.base import Communicator
 from .laid_out import LaidOutVariable, Slices
 from .own_slice import OwnSliceMeshImpl
@@ -85,7 +86,8 @@ class SimdMeshImpl(OwnSliceMeshImpl):
     communicator: how its replicas send things to each other.
 
   Raises:
-    LayoutError: the strategy has more or fewer replicas than the mesh.
+    LayoutError: the strategy has more or fewer replicas than the mesh, or a
+      device that is not there.
   """
 
   def __init__(
@@ -102,6 +104,10 @@ class SimdMeshImpl(OwnSliceMeshImpl):
         f"{type(strategy).__name__} has {strategy.num_replicas_in_sync} "
         "replicas"
       )
+    if isinstance(strategy, tf.distribute.MirroredStrategy):
+      # TensorFlow says nothing of a missing one: the replicas wait for ever.
+      for device in strategy.extended.worker_devices:
+        device_names.existing(device)
     self._strategy = strategy
     numbers = self._local_numbers()
     if len(numbers) < self.size:

@@ -133,3 +133,9 @@ def test_a_variable_inside_ones_own_strategy_run_is_told_the_way():
 
   with pytest.raises(mtf.VariableError, match="which makes its variables firs"):
     own()
+
+
+def test_a_replica_on_a_device_that_is_not_there_is_told():
+  strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:99"])
+  with pytest.raises(mtf.LayoutError, match=r"no device .*CPU:99"):
+    mtf.Program("x:2", "a:x", strategy=strategy)
