@@ -46,6 +46,12 @@ def _gradient_of_broadcast(mesh, dtype):
   return mtf.gradients([y], [x])[0]
 
 
+def _gradient_of_filter(mesh, dtype):
+  x = _ones(mesh, "a:4096 s:1 c:1", dtype)
+  w = _ones(mesh, "f:1 c:1 o:2", dtype)
+  return mtf.gradients([mtf.conv(x, w)], [w])[0]
+
+
 def _sum_of_sums(mesh, dtype):
   half = mtf.Dimension("a", 4096)
   x, y = (
@@ -55,7 +61,15 @@ def _sum_of_sums(mesh, dtype):
   return x + y
 
 
-SUMS = [_sum, _outer_sum, _product, _dot, _gradient_of_broadcast, _sum_of_sums]
+SUMS = [
+  _sum,
+  _outer_sum,
+  _product,
+  _dot,
+  _gradient_of_broadcast,
+  _gradient_of_filter,
+  _sum_of_sums,
+]
 WHERE = [
   (VIRTUAL, "", ""),
   (VIRTUAL, "x:512", "a:x"),
