@@ -10,6 +10,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from ..core.graph import Apply, Aval, Mesh, Primitive, Tensor, apply
@@ -95,9 +96,20 @@ def random_uniform(
     if dtype.is_integer:
       span = tf.constant(int(maxval) - int(minval), tf.uint64)
       return tf.cast(bits % span, tf.int64) + int(minval)
-    return random_bits.uniform(bits) * (maxval - minval) + minval
+    x = random_bits.uniform(bits) * (maxval - minval) + minval
+    return tf.minimum(tf.cast(x, dtype), below)
 
+  below = _next_below(maxval, minval, dtype) if dtype.is_floating else None
   return _random(mesh, "random_uniform", draw, shape, dtype)
+
+
+def _next_below(maxval: float, minval: float, dtype: tf.DType) -> tf.Tensor:
+  """The nearest number to `maxval` on the side of `minval`.
+
+  Without it, what is just below `maxval` may be rounded to it.
+  """
+  ends = np.asarray([maxval, minval], dtype.as_numpy_dtype)
+  return tf.constant(np.nextafter(ends[0], ends[1]), dtype)
 
 
 def random_normal(

@@ -14,6 +14,8 @@ import tensorflow as tf
 import mesh_tf2 as mtf
 from mesh_tf2.spmd import random_bits
 
+from tests.support.running import run
+
 COUNT = 1 << 17
 FAR = 5.3
 
@@ -236,3 +238,16 @@ def test_dropout_of_neighbours_layers_steps_and_seeds_is_independent():
   }
   for x, y in pairs.values():
     _check_uncorrelated(x.ravel(), y.ravel())
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float32"])
+def test_uniform_numbers_stay_below_the_upper_bound_in_every_dtype(name):
+  dtype = tf.as_dtype(name)
+  for bounds in ((0.0, 1.0), (1.0, 2.0), (-2.0, -1.0)):
+
+    def build(mesh, bounds=bounds):
+      return mtf.random_uniform(mesh, "a:20000", *bounds, dtype=dtype)
+
+    x = run(build).value().astype(np.float64)
+    assert x.min() >= bounds[0]
+    assert x.max() < bounds[1]
