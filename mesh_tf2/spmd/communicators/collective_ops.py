@@ -27,7 +27,7 @@ TIMEOUT_SECONDS = 600
 # Each communicator has a range of keys of its own: TensorFlow remembers a key's
 # group and shape as long as the process lives. The first range is that of the
 # strategies themselves.
-_RANGE = 1 << 24
+_RANGE = 1 << 21
 _ranges = itertools.count(1)
 
 _MERGE = {"SUM": "Add", "MAX": "Max", "MIN": "Min"}
@@ -191,7 +191,7 @@ class CollectiveOps(Communicator):
     return self._keys[known]
 
 
-@functools.lru_cache
+@functools.lru_cache(maxsize=None)
 def communicator_of(
   strategy: tf.distribute.Strategy, timeout_seconds: float | None = None
 ) -> CollectiveOps:
