@@ -191,7 +191,7 @@ class CollectiveOps(Communicator):
     return self._keys[known]
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def communicator_of(
   strategy: tf.distribute.Strategy, timeout_seconds: float | None = None
 ) -> CollectiveOps:
