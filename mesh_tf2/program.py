@@ -102,6 +102,11 @@ class Program:
       fn: builds a graph on `mesh`; returns a nest of mesh tensors.
       **kwargs: for `tf.function`, such as `jit_compile` or `input_signature`.
     """
+    if kwargs.get("jit_compile") and self.mesh_impl.needs_variables_first:
+      raise ValueError(
+        "jit_compile=True: what the replicas of a strategy send each other is "
+        "not compiled by XLA on CPUs and GPUs; leave jit_compile out"
+      )
     if fn is None:
       return functools.partial(self.function, **kwargs)
     return ProgramFunction(self, fn, kwargs)

@@ -38,6 +38,11 @@ def gradients(
     >>> print(slope([1.0, 2.0, 3.0])[0].numpy())
     [2. 4. 6.]
   """
+  for name, given in (("ys", ys), ("xs", xs)):
+    if isinstance(given, Tensor):
+      raise TypeError(
+        f"gradients: {name} is {given}; give a list: [{given.name}]"
+      )
   if not xs:
     return []
   if operations is None:

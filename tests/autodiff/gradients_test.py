@@ -212,3 +212,13 @@ def test_accumulating_keeps_the_dtype():
   got = run(build).value()
   assert got.dtype == tf.bfloat16.as_numpy_dtype
   assert got.tolist() == [3] * 4
+
+
+def test_gradients_take_lists():
+  x = mtf.zeros(mtf.Mesh(mtf.Graph(), "mesh"), "a:2")
+  with pytest.raises(
+    TypeError, match=r"gradients: ys is .*; give a list: \[co"
+  ):
+    mtf.gradients(x, [x])
+  with pytest.raises(TypeError, match="gradients: xs is"):
+    mtf.gradients([x], x)

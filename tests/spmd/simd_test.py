@@ -139,3 +139,9 @@ def test_a_replica_on_a_device_that_is_not_there_is_told():
   strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:99"])
   with pytest.raises(mtf.LayoutError, match=r"no device .*CPU:99"):
     mtf.Program("x:2", "a:x", strategy=strategy)
+
+
+def test_a_program_of_replicas_is_not_compiled_by_xla():
+  program = mtf.Program("x:2", strategy=mirrored(2))
+  with pytest.raises(ValueError, match="jit_compile=True: what the replicas"):
+    program.function(lambda mesh: mtf.zeros(mesh, "a:2"), jit_compile=True)
