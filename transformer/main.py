@@ -115,7 +115,10 @@ def _run(arguments: Sequence[str]) -> None:
   given: dict[str, Any] = {
     name: flag.value for name, flag in _RUN_FLAGS.items() if flag.value
   }
-  entry.run(**given)
+  # Nothing here is written to be rewritten: without this, TensorFlow reads the
+  # source of the functions that make data again, which it cannot with every
+  # version of Python.
+  tf.autograph.experimental.do_not_convert(entry.run)(**given)
 
 
 def _import(module: str) -> None:
