@@ -13,7 +13,33 @@ from .base import Rate
 from .schedules import Schedule, compute_lr_for_step
 
 
-class AdafactorWithMultiLRSchedule(AdafactorOptimizer):
+class _RatesByName:
+  """What is the same whatever the optimizer does with its rate."""
+
+  def _set_rates(
+    self,
+    variable_search: Sequence[str] | None,
+    alt_lr_schedules: Sequence[Schedule] | None,
+    learning_rate: Rate,
+  ) -> None:
+    schedules = _one_for_each(variable_search, alt_lr_schedules)
+    self._patterns = list(variable_search or ())
+    self._rates = self.rates_of(schedules, learning_rate)
+    self._rate_of_others = learning_rate
+
+  def rates_of(
+    self, alt_lr_schedules: Sequence[Schedule], learning_rate: Rate
+  ) -> list[Rate]:
+    """What `compute_lr_for_step` returns."""
+    return compute_lr_for_step(alt_lr_schedules, learning_rate)
+
+  def learning_rate_of(self, var: Variable) -> Rate:
+    """The rate of the last expression that is found in the variable's name."""
+    last = _last_match(self._patterns, var)
+    return self._rate_of_others if last is None else self._rates[last]
+
+
+class AdafactorWithMultiLRSchedule(_RatesByName, AdafactorOptimizer):
   """Adafactor with learning rates by the name of a variable.
 
   Args:
@@ -36,23 +62,10 @@ class AdafactorWithMultiLRSchedule(AdafactorOptimizer):
     **kwargs: Any,
   ) -> None:
     super().__init__(**kwargs)
-    schedules = _one_for_each(variable_search, alt_lr_schedules)
-    self._patterns = list(variable_search or ())
-    self._rates = self.rates_of(schedules, self._learning_rate)
-
-  def rates_of(
-    self, alt_lr_schedules: Sequence[Schedule], learning_rate: Rate
-  ) -> list[Rate]:
-    """What `compute_lr_for_step` returns."""
-    return compute_lr_for_step(alt_lr_schedules, learning_rate)
-
-  def learning_rate_of(self, var: Variable) -> Rate:
-    """The rate of the last expression that is found in the variable's name."""
-    last = _last_match(self._patterns, var)
-    return self._learning_rate if last is None else self._rates[last]
+    self._set_rates(variable_search, alt_lr_schedules, self._learning_rate)
 
 
-class AdamWithMultiLRSchedule(AdamWeightDecayOptimizer):
+class AdamWithMultiLRSchedule(_RatesByName, AdamWeightDecayOptimizer):
   """Adam with weight decay, with learning rates by the name of a variable.
 
   Args:
@@ -75,20 +88,7 @@ class AdamWithMultiLRSchedule(AdamWeightDecayOptimizer):
     **kwargs: Any,
   ) -> None:
     super().__init__(**kwargs)
-    schedules = _one_for_each(variable_search, alt_lr_schedules)
-    self._patterns = list(variable_search or ())
-    self._rates = self.rates_of(schedules, self.learning_rate)
-
-  def rates_of(
-    self, alt_lr_schedules: Sequence[Schedule], learning_rate: Rate
-  ) -> list[Rate]:
-    """What `compute_lr_for_step` returns."""
-    return compute_lr_for_step(alt_lr_schedules, learning_rate)
-
-  def learning_rate_of(self, var: Variable) -> Rate:
-    """The rate of the last expression that is found in the variable's name."""
-    last = _last_match(self._patterns, var)
-    return self.learning_rate if last is None else self._rates[last]
+    self._set_rates(variable_search, alt_lr_schedules, self.learning_rate)
 
 
 def _one_for_each(
