@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import tensorflow as tf
 
-from ..core.graph import Operation, Tensor
+from ..core.graph import Tensor
 from ..core.shape import Dimension, Shape
 from ..spmd.lowering import Lowering
-from .variables import Variable
+from .variables import Typed, Variable
 
 
-class StackedVariable(Operation):
+class StackedVariable(Typed):
   """Takes the place of several variables in a graph.
 
   They are kept, assigned and saved one by one, under their own names, and the
@@ -36,36 +36,6 @@ class StackedVariable(Operation):
   def original_names(self) -> list[str]:
     """The full names of the variables."""
     return [v.full_name for v in self.variables]
-
-  @property
-  def value(self) -> Tensor:
-    """The stacked values as they were when the program began."""
-    return self._outputs[0]
-
-  @property
-  def size(self) -> int:
-    """How many elements all have together."""
-    return self.shape.size
-
-  @property
-  def dtype(self) -> tf.DType:
-    """The dtype of `value`."""
-    return self.variable_dtype.activation_dtype
-
-  @property
-  def master_dtype(self) -> tf.DType:
-    """The dtype in a checkpoint."""
-    return self.variable_dtype.master_dtype
-
-  @property
-  def slice_dtype(self) -> tf.DType:
-    """The dtype in memory."""
-    return self.variable_dtype.slice_dtype
-
-  @property
-  def activation_dtype(self) -> tf.DType:
-    """The dtype of `value`."""
-    return self.variable_dtype.activation_dtype
 
   def lower(self, lowering: Lowering) -> None:
     """Reads the slices of all, and stacks them."""

@@ -81,7 +81,43 @@ class VariableSpec:
       )
 
 
-class Variable(Operation):
+class Typed(Operation):
+  """What has a value to read, in the dtypes of a variable."""
+
+  variable_dtype: VariableDType
+
+  @property
+  def value(self) -> Tensor:
+    """The variable as it was when the program began."""
+    return self._outputs[0]
+
+  @property
+  def size(self) -> int:
+    """How many elements it has."""
+    return self.value.size
+
+  @property
+  def dtype(self) -> tf.DType:
+    """The dtype of `value`."""
+    return self.variable_dtype.activation_dtype
+
+  @property
+  def master_dtype(self) -> tf.DType:
+    """The dtype in a checkpoint."""
+    return self.variable_dtype.master_dtype
+
+  @property
+  def slice_dtype(self) -> tf.DType:
+    """The dtype in memory."""
+    return self.variable_dtype.slice_dtype
+
+  @property
+  def activation_dtype(self) -> tf.DType:
+    """The dtype of `value`."""
+    return self.variable_dtype.activation_dtype
+
+
+class Variable(Typed):
   """A named tensor that outlives the graph."""
 
   def __init__(
@@ -105,39 +141,9 @@ class Variable(Operation):
     mesh.graph.name_to_variable[self.full_name] = self
 
   @property
-  def value(self) -> Tensor:
-    """The variable as it was when the program began."""
-    return self._outputs[0]
-
-  @property
   def shape(self) -> Shape:
     """Its dimensions."""
     return self.spec.shape
-
-  @property
-  def size(self) -> int:
-    """How many elements it has."""
-    return self.shape.size
-
-  @property
-  def dtype(self) -> tf.DType:
-    """The dtype of `value`."""
-    return self.variable_dtype.activation_dtype
-
-  @property
-  def master_dtype(self) -> tf.DType:
-    """The dtype in a checkpoint."""
-    return self.variable_dtype.master_dtype
-
-  @property
-  def slice_dtype(self) -> tf.DType:
-    """The dtype in memory."""
-    return self.variable_dtype.slice_dtype
-
-  @property
-  def activation_dtype(self) -> tf.DType:
-    """The dtype of `value`."""
-    return self.variable_dtype.activation_dtype
 
   def initial_slices(self, mesh_impl: MeshImpl, seed: int) -> Slices:
     """The initial value: a function of seed, full name and position."""
